@@ -3,8 +3,11 @@
 option(ATTN_ROUNDTRIP_ALL "Run every attn-opt of the lit suites with --verify-roundtrip as well" OFF)
 
 # A venv made by tools/dev is taken where it exists: some tests need NumPy. lit itself needs any Python 3.
-find_program(ATTN_PYTHON NAMES python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
-find_program(ATTN_PYTHON NAMES python3 REQUIRED)
+if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python3)
+  set(ATTN_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python3)
+else()
+  find_program(ATTN_PYTHON NAMES python3 REQUIRED)
+endif()
 find_program(ATTN_LIT NAMES lit llvm-lit HINTS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH)
 find_program(ATTN_LIT NAMES llvm-lit lit)
 find_package(GTest)
@@ -17,9 +20,10 @@ function(attn_add_lit_suites root)
     return()
   endif()
   attn_lit_folders(folders ${root})
+  cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
   foreach(folder ${folders})
     add_test(NAME lit/${folder} COMMAND ${ATTN_PYTHON} ${ATTN_LIT} -v --order=lexical ${PROJECT_BINARY_DIR}/test/${folder})
-    set_tests_properties(lit/${folder} PROPERTIES TIMEOUT 1500)
+    set_tests_properties(lit/${folder} PROPERTIES TIMEOUT 1500 PROCESSORS ${cores}) # lit uses all cores itself
   endforeach()
 endfunction()
 
