@@ -33,7 +33,36 @@ function(add_attn_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:include>)
   target_link_libraries(${name} PUBLIC MLIR LLVM ${ARG_LINK_LIBS})
+  attn_export_library(${name})
+endfunction()
+
+# Makes a library part of the installed package: find_package(Attn) gives AttnPattern as Attn::Pattern.
+function(attn_export_library name)
+  string(REGEX REPLACE "^Attn" "" exported ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
+  add_library(Attn::${exported} ALIAS ${name})
+  install(TARGETS ${name} EXPORT AttnTargets ARCHIVE DESTINATION lib)
   set_property(GLOBAL APPEND PROPERTY ATTN_LIBS ${name})
+endfunction()
+
+# The last call of the tree: headers and the package files. (Libraries and tools name themselves above.)
+function(attn_install_package)
+  foreach(tree ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+    install(DIRECTORY ${tree}/include/attn DESTINATION include
+            FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+  endforeach()
+  include(CMakePackageConfigHelpers)
+  get_property(ATTN_LIBS GLOBAL PROPERTY ATTN_LIBS)
+  string(REGEX REPLACE "(^|;)Attn" "\\1Attn::" ATTN_LIBS "${ATTN_LIBS}")
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/lib/cmake/attn/AttnConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/lib/cmake/attn/AttnConfig.cmake INSTALL_DESTINATION lib/cmake/attn)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/lib/cmake/attn/AttnConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/lib/cmake/attn/AttnConfig.cmake
+                ${PROJECT_BINARY_DIR}/lib/cmake/attn/AttnConfigVersion.cmake DESTINATION lib/cmake/attn)
+  if(ATTN_LIBS)
+    install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION lib/cmake/attn)
+  endif()
 endfunction()
 
 # add_attn_tool(attn-opt SRCS attn-opt.cpp LINK_LIBS AttnRegister): the dylibs come first, so that no static MLIR is pulled in.
@@ -41,7 +70,8 @@ function(add_attn_tool name)
   cmake_parse_arguments(ARG "" "" "SRCS;LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE MLIR LLVM ${ARG_LINK_LIBS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
+                                           INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS ${name} RUNTIME DESTINATION bin)
 endfunction()
 
