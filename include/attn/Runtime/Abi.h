@@ -22,8 +22,9 @@ enum { ATTN_ABI_VERSION = 1, ATTN_MAX_RANK = 8, ATTN_MAX_OPERANDS = 32, ATTN_MAX
 
 enum AttnRunKind { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 };
 
-/* How a mask falls into smaller dense problems. RESIDUE: class c holds the positions p with p mod size == c (token step = size).
- * BLOCK: class c holds the positions p with p floordiv size == c (token step = 1). */
+/* How a mask falls into smaller dense problems. RESIDUE: a class holds the positions p with one p mod size (token step = size).
+ * BLOCK: a class holds the positions p with one p floordiv size (token step = 1). Classes are numbered in the order of their
+ * first query row; positions without a query row make no class. */
 enum AttnReindex { ATTN_DENSE = 0, ATTN_RESIDUE = 1, ATTN_BLOCK = 2 };
 
 enum AttnAlign { ATTN_TOP_LEFT = 0, ATTN_BOTTOM_RIGHT = 1 }; /* query position = token, or token + keys - queries */
