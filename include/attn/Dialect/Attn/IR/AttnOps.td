@@ -1,0 +1,107 @@
+//===- AttnOps.td - Attention and its regions ----------------*- tablegen -*-===//
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNOPS_TD
+
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "attn/Dialect/Attn/IR/AttnAttrs.td"
+include "attn/Dialect/Attn/IR/AttnPredicates.td"
+
+def Attn_ScaleAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "floating-point number"> {
+  let storageType = "::mlir::FloatAttr";
+  let returnType = "::mlir::FloatAttr";
+  let convertFromStorage = "$_self";
+}
+
+def Attn_AttentionOp : Attn_Op<"attention", [
+    Pure, SingleBlock, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "Softmax attention over the keys that a predicate keeps";
+  let description = [{
+    For every batch b, query head h and query row r with position i (`align`), over all key positions j:
+
+    ```
+    s[j]   = score(scale * sum_d query[b, h, r, d] * key[b, h floordiv (Hq / Hkv), j, d], b, h, i, j)
+    w[j]   = exp(s[j]) where mask(b, h, i, j), else exactly 0
+    output = sum_j w[j] * value[b, h floordiv (Hq / Hkv), j, :] / sum_j w[j]
+    lse    = log(sum_j w[j])
+    ```
+
+    Shapes: query [B, Hq, N, D], key [B, Hkv, M, D], value [B, Hkv, M, Dv], output [B, Hq, N, Dv], lse [B, Hq, N] in f32 with the
+    natural logarithm. Hq is a multiple of Hkv: grouped heads share keys. `scale` defaults to 1 / sqrt(D). The query position of
+    row r is r (`top_left`) or r + M - N (`bottom_right`); the key position is the key row.
+
+    The regions say the rest and may use values from outside. `mask` gets (b, h, i, j) and yields i1; without it all keys are
+    kept. `score` gets (s : f32, b, h, i, j) and yields f32. They may read captured tensors with `tensor.extract`; an index
+    outside such a tensor reads the nearest element. A mask of named predicates has a short form, which prints back:
+
+    ```mlir
+    %o = attn.attention %q, %k, %v mask(causal and window(left = 255)) : !t, !t, !t -> !t
+    %o, %lse = attn.attention %q, %k, %v scale(0.125) align(bottom_right) mask {
+    ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %past = arith.cmpi sle, %j, %i : index
+      attn.yield %past : i1
+    } : !t, !t, !t -> !t, tensor<?x?x?xf32>
+    ```
+
+    In the short form stand the predicates of this dialect by name, with `and`, `or`, `not` and parentheses. Their parameters
+    are `key = value` or by place; captured tensors are written with their type, `same_document(%doc : tensor<?x?xi32>)`. Further names:
+    `blocked(size, P)` is P over block numbers (position floordiv size); `column_in(%set : type)` and `row_in(%set : type)` are
+    membership of j and i; `in_table(%lists : type)` inside `blocked` is membership of the key block in the list of the query block.
+
+    Numerics: products, softmax and sums in f32 whatever the element type. A masked key takes no part, not even by a NaN in its
+    row. A score of -inf counts as masked, +inf as the largest finite number. A row that keeps nothing gives output 0 and lse -inf.
+
+    Constraints
+    - A1: query, key and value have rank 4
+    - A2: query, key, value and output have one element type: f32, f16 or bf16
+    - A3: query, key, value agree in batch; key and value in heads and number of keys; query and key in head_dim
+    - A4: query heads are a multiple of key/value heads
+    - A5: output is [B, Hq, N, Dv] of query and value
+    - A6: lse is [B, Hq, N] of query, in f32
+    - A7: head_dim (D and Dv) is dynamic or 1 to 576; N and M are below 2^31
+    - A8: scale is finite
+    - A9: the mask block has the arguments (index, index, index, index), the score block (f32, index, index, index, index)
+    - A10: the mask block ends with an attn.yield of one i1, the score block with one f32
+    - A11: mask and score hold only the ops of their allowed set, on scalars
+    - A12: a value from outside is a captured tensor, read by tensor.extract, tensor.dim or a predicate, or a scalar constant
+    - A13: captured tensors are ranked, of integer, index or float elements
+    - A14: the mask may keep something
+
+    Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
+  }];
+  let arguments = (ins
+    AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+    OptionalAttr<Attn_ScaleAttr>:$scale,
+    DefaultValuedAttr<Attn_AlignAttr, "::attn::Align::TopLeft">:$align,
+    OptionalAttr<Attn_ScheduleAttr>:$schedule);
+  let results = (outs AnyRankedTensor:$output, Optional<AnyRankedTensor>:$lse);
+  let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The block of the mask or score region; null where there is none.
+    ::mlir::Block *getMaskBlock() { return getMask().empty() ? nullptr : &getMask().front(); }
+    ::mlir::Block *getScoreBlock() { return getScore().empty() ? nullptr : &getScore().front(); }
+    /// What the mask (i1) or score (f32) region yields; null where there is none.
+    ::mlir::Value getMaskResult();
+    ::mlir::Value getScoreResult();
+
+    ::mlir::RankedTensorType getQueryType() { return ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType()); }
+    ::mlir::RankedTensorType getKeyType() { return ::llvm::cast<::mlir::RankedTensorType>(getKey().getType()); }
+    ::mlir::RankedTensorType getValueType() { return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()); }
+    ::mlir::RankedTensorType getOutputType() { return ::llvm::cast<::mlir::RankedTensorType>(getOutput().getType()); }
+
+    /// Adds the block with its arguments (b, h, i, j), or (s, b, h, i, j), to an empty region, without a terminator.
+    ::mlir::Block *addMaskBlock();
+    ::mlir::Block *addScoreBlock();
+  }];
+}
+
+def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, HasParent<"::attn::AttentionOp">]> {
+  let summary = "Ends a mask or score region with its value";
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

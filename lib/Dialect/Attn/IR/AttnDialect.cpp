@@ -1,0 +1,57 @@
+//===- AttnDialect.cpp - Registration of the attn dialect -------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+#include "attn/Dialect/Attn/IR/AttnDialect.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnEnums.cpp.inc"
+#include "attn/Dialect/Attn/IR/AttnInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+
+namespace {
+/// Keeps constants inside the mask and score regions, where every reading of a mask looks for them.
+struct AttnFoldInterface : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+  bool shouldMaterializeInto(Region *region) const final { return isa<AttentionOp>(region->getParentOp()); }
+};
+} // namespace
+
+void AttnDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attn/Dialect/Attn/IR/AttnAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+      >();
+  addInterfaces<AttnFoldInterface>();
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile, int64_t keyTile,
+                                   int64_t tailTile, int64_t granule, int64_t group, int64_t span, int64_t split,
+                                   ReindexKind reindex, int64_t reindexSize, int64_t lanes, int64_t rows) {
+  std::pair<StringRef, int64_t> sizes[] = {
+      {"query_tile", queryTile}, {"key_tile", keyTile}, {"tail_tile", tailTile},
+      {"granule", granule},      {"group", group},      {"span", span},
+      {"lanes", lanes},          {"rows", rows},        {"reindex_size", reindexSize}};
+  for (auto [name, size] : sizes)
+    if (size < 1)
+      return emitError() << name << " must be at least 1, not " << size << " (S1)";
+  if (split < 0)
+    return emitError() << "split must be at least 0 (0: never split), not " << split << " (S1)";
+  if (keyTile % granule != 0)
+    return emitError() << "key_tile " << keyTile << " must be a multiple of granule " << granule << " (S2)";
+  if (reindex == ReindexKind::Dense && reindexSize != 1)
+    return emitError() << "reindex = dense needs reindex_size = 1, not " << reindexSize
+                       << "; leave it out or choose residue or block (S3)";
+  return success();
+}

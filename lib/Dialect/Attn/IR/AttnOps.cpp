@@ -1,0 +1,141 @@
+//===- AttnOps.cpp - The attention op: accessors, parser, printer -----------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+static Value yieldedBy(Block *block) { return block ? cast<YieldOp>(block->getTerminator()).getValue() : Value(); }
+
+Value AttentionOp::getMaskResult() { return yieldedBy(getMaskBlock()); }
+Value AttentionOp::getScoreResult() { return yieldedBy(getScoreBlock()); }
+
+static Block *addBlock(Region &region, MLIRContext *context, Location loc, bool hasScore) {
+  Block *block = &region.emplaceBlock();
+  if (hasScore)
+    block->addArgument(Float32Type::get(context), loc);
+  for (int i = 0; i < 4; ++i)
+    block->addArgument(IndexType::get(context), loc);
+  return block;
+}
+
+Block *AttentionOp::addMaskBlock() { return addBlock(getMask(), getContext(), getLoc(), /*hasScore=*/false); }
+Block *AttentionOp::addScoreBlock() { return addBlock(getScore(), getContext(), getLoc(), /*hasScore=*/true); }
+
+void AttentionOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (region.empty())
+    return;
+  static constexpr StringRef names[] = {"s", "b", "h", "i", "j"};
+  auto used = &region == &getScore() ? ArrayRef(names) : ArrayRef(names).drop_front();
+  for (auto [argument, name] : llvm::zip(region.getArguments(), used))
+    setName(argument, name);
+}
+
+//===----------------------------------------------------------------------===//
+// Parser
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Reads the clauses between the operands and the types.
+class ClauseParser {
+public:
+  ClauseParser(OpAsmParser &parser, OperationState &result) : parser(parser), result(result) {
+    score = result.addRegion();
+    mask = result.addRegion();
+  }
+
+  ParseResult parse() {
+    if (succeeded(parser.parseOptionalKeyword("scale")) && parseScale())
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("align")) && parseAlign())
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("score")) && parser.parseRegion(*score))
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("mask")) && parser.parseRegion(*mask))
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("schedule")) && parseSchedule())
+      return failure();
+    return parser.parseOptionalAttrDict(result.attributes);
+  }
+
+private:
+  ParseResult parseScale() {
+    FloatAttr scale;
+    if (parser.parseLParen() || parser.parseAttribute(scale) || parser.parseRParen())
+      return failure();
+    result.addAttribute("scale", scale);
+    return success();
+  }
+
+  ParseResult parseAlign() {
+    if (parser.parseLParen())
+      return failure();
+    FailureOr<Align> align = FieldParser<Align>::parse(parser);
+    if (failed(align) || parser.parseRParen())
+      return failure();
+    result.addAttribute("align", AlignAttr::get(parser.getContext(), *align));
+    return success();
+  }
+
+  ParseResult parseSchedule() {
+    ScheduleAttr schedule;
+    if (parser.parseLParen() || parser.parseAttribute(schedule) || parser.parseRParen())
+      return failure();
+    result.addAttribute("schedule", schedule);
+    return success();
+  }
+
+  OpAsmParser &parser;
+  OperationState &result;
+  Region *score;
+  Region *mask;
+};
+} // namespace
+
+ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::UnresolvedOperand, 3> operands;
+  SmallVector<Type, 3> types;
+  SmallVector<Type, 2> results;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOperandList(operands, /*requiredOperandCount=*/3) || ClauseParser(parser, result).parse() ||
+      parser.parseColonTypeList(types) || parser.parseArrow() || parser.parseTypeList(results))
+    return failure();
+  result.addTypes(results);
+  return parser.resolveOperands(operands, types, loc, result.operands);
+}
+
+//===----------------------------------------------------------------------===//
+// Printer
+//===----------------------------------------------------------------------===//
+
+static void printRegion(OpAsmPrinter &p, StringRef clause, Region &region) {
+  if (region.empty())
+    return;
+  p << ' ' << clause << ' ';
+  p.printRegion(region);
+}
+
+void AttentionOp::print(OpAsmPrinter &p) {
+  p << ' ' << getOperands();
+  if (FloatAttr scale = getScaleAttr()) {
+    p << " scale(";
+    scale.getType().isF64() ? p.printAttributeWithoutType(scale) : p.printAttribute(scale); // a bare number reads as f64
+    p << ')';
+  }
+  if (getAlign() != Align::TopLeft)
+    p << " align(" << stringifyAlign(getAlign()) << ')';
+  printRegion(p, "score", getScore());
+  printRegion(p, "mask", getMask());
+  if (ScheduleAttr schedule = getScheduleAttr())
+    p << " schedule(" << schedule << ')';
+  p.printOptionalAttrDict((*this)->getAttrs(), {"scale", "align", "schedule"});
+  p << " : " << getOperandTypes() << " -> " << getResultTypes();
+}
+
+#define GET_OP_CLASSES
+#include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"

@@ -1,0 +1,16 @@
+//===- attn-opt.cpp - mlir-opt with the attn dialects -----------------------===//
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  mlir::registerAllPasses();
+  registry.insert<attn::AttnDialect>();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn-mlir optimizer\n", registry));
+}
