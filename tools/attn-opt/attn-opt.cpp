@@ -1,6 +1,6 @@
-//===- attn-opt.cpp - mlir-opt with the attn dialects -----------------------===//
+//===- attn-opt.cpp - mlir-opt with the attn dialects and passes ------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Register.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -11,6 +11,8 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllPasses();
-  registry.insert<attn::AttnDialect>();
+  attn::registerAllDialects(registry);
+  attn::registerAllExtensions(registry);
+  attn::registerAllPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn-mlir optimizer\n", registry));
 }
