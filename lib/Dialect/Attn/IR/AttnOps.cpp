@@ -1,5 +1,6 @@
 //===- AttnOps.cpp - The attention op: accessors, parser, printer -----------===//
 
+#include "AttnSugar.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -56,7 +57,7 @@ public:
       return failure();
     if (succeeded(parser.parseOptionalKeyword("score")) && parser.parseRegion(*score))
       return failure();
-    if (succeeded(parser.parseOptionalKeyword("mask")) && parser.parseRegion(*mask))
+    if (succeeded(parser.parseOptionalKeyword("mask")) && parseMask())
       return failure();
     if (succeeded(parser.parseOptionalKeyword("schedule")) && parseSchedule())
       return failure();
@@ -64,6 +65,12 @@ public:
   }
 
 private:
+  ParseResult parseMask() {
+    if (failed(parser.parseOptionalLParen()))
+      return parser.parseRegion(*mask);
+    return failure(parseMaskSugar(parser, *mask) || parser.parseRParen());
+  }
+
   ParseResult parseScale() {
     FloatAttr scale;
     if (parser.parseLParen() || parser.parseAttribute(scale) || parser.parseRParen())
@@ -113,10 +120,20 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
 // Printer
 //===----------------------------------------------------------------------===//
 
-static void printRegion(OpAsmPrinter &p, StringRef clause, Region &region) {
+static void printScore(OpAsmPrinter &p, Region &region) {
   if (region.empty())
     return;
-  p << ' ' << clause << ' ';
+  p << " score ";
+  p.printRegion(region);
+}
+
+static void printMask(OpAsmPrinter &p, Region &region) {
+  if (region.empty())
+    return;
+  p << " mask";
+  if (printMaskSugar(p, region))
+    return;
+  p << ' ';
   p.printRegion(region);
 }
 
@@ -124,13 +141,14 @@ void AttentionOp::print(OpAsmPrinter &p) {
   p << ' ' << getOperands();
   if (FloatAttr scale = getScaleAttr()) {
     p << " scale(";
-    scale.getType().isF64() ? p.printAttributeWithoutType(scale) : p.printAttribute(scale); // a bare number reads as f64
+    scale.getType().isF64() ? p.printAttributeWithoutType(scale)
+                            : p.printAttribute(scale); // a bare number reads as f64
     p << ')';
   }
   if (getAlign() != Align::TopLeft)
     p << " align(" << stringifyAlign(getAlign()) << ')';
-  printRegion(p, "score", getScore());
-  printRegion(p, "mask", getMask());
+  printScore(p, getScore());
+  printMask(p, getMask());
   if (ScheduleAttr schedule = getScheduleAttr())
     p << " schedule(" << schedule << ')';
   p.printOptionalAttrDict((*this)->getAttrs(), {"scale", "align", "schedule"});

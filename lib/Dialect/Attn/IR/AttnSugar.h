@@ -1,0 +1,53 @@
+//===- AttnSugar.h - The short form of masks ---------------------*- C++ -*-===//
+//
+//   mask := and-term { "or" and-term }            and-term := term { "and" term }
+//   term := "not" term | "(" mask ")" | "blocked" "(" size "," mask ")" | name [ "(" argument { "," argument } ")" ]
+//   argument := integer | "[" integers "]" | key "=" (integer | "[" integers "]") | captured ":" type
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_LIB_DIALECT_ATTN_IR_ATTNSUGAR_H
+#define ATTN_LIB_DIALECT_ATTN_IR_ATTNSUGAR_H
+
+#include "mlir/IR/OpImplementation.h"
+
+namespace attn {
+
+/// A predicate op: its index operands by letter, then a captured tensor if any; its parameters in order, [] marking
+/// lists.
+struct PredicateForm {
+  llvm::StringLiteral name;
+  llvm::StringLiteral places;
+  bool captures;
+  llvm::StringLiteral parameters;
+  /// M counts tokens, not blocks, so predicates that read it make no sense over block numbers.
+  bool readsNumKeys = false;
+};
+
+/// A parameter of a form.
+struct Parameter {
+  llvm::StringRef name;
+  bool isList;
+};
+
+/// The predicates, and attn.contains by what is looked up: leading indices are taken from the letters before the last,
+/// which is the value.
+extern const llvm::ArrayRef<PredicateForm> predicateForms, setForms;
+
+llvm::SmallVector<Parameter> parametersOf(const PredicateForm &form);
+
+/// The form of this name, or null.
+const PredicateForm *findForm(llvm::ArrayRef<PredicateForm> forms, llvm::StringRef name);
+
+/// The letters of the indices that lead to the row of a set of this rank: column_in b | b h, in_table i | h i | b h i.
+/// Nothing where the rank does not fit.
+std::optional<llvm::StringRef> leadingPlaces(const PredicateForm &form, int64_t rank);
+
+/// Parses a mask in short form, up to but not including the closing parenthesis, into the empty `region`.
+mlir::ParseResult parseMaskSugar(mlir::OpAsmParser &parser, mlir::Region &region);
+
+/// Prints the region in short form, in parentheses; false, with nothing printed, where it has none.
+bool printMaskSugar(mlir::OpAsmPrinter &printer, mlir::Region &region);
+
+} // namespace attn
+
+#endif // ATTN_LIB_DIALECT_ATTN_IR_ATTNSUGAR_H
