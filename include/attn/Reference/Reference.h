@@ -1,0 +1,57 @@
+//===- Reference.h - The meaning of attn ops, in plain loops ----------------===//
+//
+// The oracle: evaluates a function of attn ops from their definitions, in double, sharing no code with the compiler
+// below the dialect. The same loops in f32 say what error a straight implementation makes, which is the yard-stick of
+// `Comparison`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_REFERENCE_REFERENCE_H
+#define ATTN_REFERENCE_REFERENCE_H
+
+#include "attn/Reference/HostTensor.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace attn {
+
+enum class Precision {
+  Exact,  // everything in double; intermediate tensors too
+  Single, // two-pass softmax in f32, sums in order, intermediate tensors rounded to their type
+};
+
+/// Some rows (along the last dimension; of an [B, H, N] log-sum-exp, single elements) of a tensor.
+struct RowSample {
+  llvm::SmallVector<int64_t> shape; // of the whole tensor
+  int64_t width = 1;                // elements of a row
+  int64_t total = 0;                // rows of the whole tensor
+  std::vector<int64_t> rows;        // which, ascending
+  std::vector<double> values;       // rows.size() * width
+};
+
+/// Evaluates `func` on `inputs`. Float results have f64 elements in Exact precision, else the type they are declared
+/// with. Where inputs do not fit the function, or it holds an op outside the reference's reach, an error is emitted.
+mlir::LogicalResult evaluate(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs,
+                             llvm::SmallVectorImpl<HostTensor> &results, Precision precision = Precision::Exact);
+
+/// The same for about `maxRows` rows of every attention result, spread over all batches, heads and queries, always with
+/// the first and the last. A result that further ops read is evaluated whole. `seed` picks the rows.
+mlir::LogicalResult evaluateRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, int64_t maxRows,
+                                 uint64_t seed, llvm::SmallVectorImpl<RowSample> &results,
+                                 Precision precision = Precision::Exact);
+
+/// How many rows keep the cost of evaluating `func` on `inputs` to about `seconds`, at least 16.
+int64_t chooseRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, double seconds);
+
+/// Our result against the exact one.
+struct Comparison {
+  double maxError = 0;          // largest absolute difference; infinite where one is not finite and the other differs
+  double plainError = 0;        // the same for the straight f32 implementation
+  double bound = 0;             // 2 * plainError + 4 roundings of the largest exact value
+  int64_t worst = -1;           // flat index of the element with the largest error
+  double got = 0, expected = 0; // there
+  bool passed() const { return maxError <= bound; }
+};
+Comparison compare(const RowSample &exact, const RowSample &plain, const HostTensor &actual);
+
+} // namespace attn
+
+#endif // ATTN_REFERENCE_REFERENCE_H

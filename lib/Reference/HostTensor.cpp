@@ -1,0 +1,169 @@
+//===- HostTensor.cpp - A tensor in memory, row-major and contiguous --------===//
+#include "attn/Reference/HostTensor.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstring>
+
+using namespace mlir;
+
+namespace attn {
+namespace {
+
+template <typename T>
+T load(const HostTensor &tensor, int64_t index) {
+  T value;
+  std::memcpy(&value, tensor.data.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T>
+void store(HostTensor &tensor, int64_t index, T value) {
+  std::memcpy(tensor.data.data() + index * sizeof(T), &value, sizeof(T));
+}
+
+double fromHalfBits(uint16_t bits, const llvm::fltSemantics &semantics) {
+  llvm::APFloat value(semantics, llvm::APInt(16, bits));
+  bool losesInfo;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
+}
+
+uint16_t toHalfBits(double number, const llvm::fltSemantics &semantics) {
+  llvm::APFloat value(number);
+  bool losesInfo;
+  value.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.bitcastToAPInt().getZExtValue();
+}
+
+/// bf16 is the upper half of f32; worth its own path because test inputs are full of it.
+double fromBFloatBits(uint16_t bits) {
+  uint32_t wide = uint32_t(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof(value));
+  return value;
+}
+
+template <typename T>
+void readAll(const HostTensor &tensor, int64_t begin, int64_t count, T *to) {
+  if (tensor.elementType.isF32())
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = load<float>(tensor, begin + i);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = tensor.getDouble(begin + i);
+}
+
+} // namespace
+
+bool HostTensor::isSupported(Type type) {
+  if (type.isIndex() || type.isF64() || type.isF32() || type.isF16() || type.isBF16())
+    return true;
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+}
+
+unsigned HostTensor::getElementBytes(Type type) {
+  return type.isIndex() ? 8 : std::max(1u, type.getIntOrFloatBitWidth() / 8);
+}
+
+HostTensor HostTensor::create(llvm::ArrayRef<int64_t> shape, Type elementType) {
+  HostTensor tensor{llvm::SmallVector<int64_t>(shape), elementType, {}};
+  tensor.data.resize(tensor.getNumElements() * getElementBytes(elementType));
+  return tensor;
+}
+
+int64_t HostTensor::getNumElements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+int64_t HostTensor::getInt(int64_t index) const {
+  if (isFloat())
+    return static_cast<int64_t>(getDouble(index));
+  switch (getElementBytes(elementType)) {
+  case 1:
+    return elementType.isInteger(1) ? load<int8_t>(*this, index) != 0 : load<int8_t>(*this, index);
+  case 2:
+    return load<int16_t>(*this, index);
+  case 4:
+    return load<int32_t>(*this, index);
+  default:
+    return load<int64_t>(*this, index);
+  }
+}
+
+double HostTensor::getDouble(int64_t index) const {
+  if (elementType.isF32())
+    return load<float>(*this, index);
+  if (elementType.isF64())
+    return load<double>(*this, index);
+  if (elementType.isBF16())
+    return fromBFloatBits(load<uint16_t>(*this, index));
+  if (elementType.isF16())
+    return fromHalfBits(load<uint16_t>(*this, index), llvm::APFloat::IEEEhalf());
+  return static_cast<double>(getInt(index));
+}
+
+void HostTensor::setInt(int64_t index, int64_t value) {
+  if (isFloat())
+    return setDouble(index, static_cast<double>(value));
+  switch (getElementBytes(elementType)) {
+  case 1:
+    return store<int8_t>(*this, index, elementType.isInteger(1) ? value != 0 : value);
+  case 2:
+    return store<int16_t>(*this, index, value);
+  case 4:
+    return store<int32_t>(*this, index, value);
+  default:
+    return store<int64_t>(*this, index, value);
+  }
+}
+
+void HostTensor::setDouble(int64_t index, double value) {
+  if (elementType.isF32())
+    store<float>(*this, index, value);
+  else if (elementType.isF64())
+    store<double>(*this, index, value);
+  else if (elementType.isBF16())
+    store<uint16_t>(*this, index, toHalfBits(value, llvm::APFloat::BFloat()));
+  else if (elementType.isF16())
+    store<uint16_t>(*this, index, toHalfBits(value, llvm::APFloat::IEEEhalf()));
+  else
+    setInt(index, static_cast<int64_t>(value));
+}
+
+void HostTensor::read(int64_t begin, int64_t count, double *to) const { readAll(*this, begin, count, to); }
+
+void HostTensor::read(int64_t begin, int64_t count, float *to) const { readAll(*this, begin, count, to); }
+
+HostTensor HostTensor::convert(Type type) const {
+  HostTensor result = create(shape, type);
+  for (int64_t i = 0, e = getNumElements(); i < e; ++i)
+    if (isFloat() || result.isFloat())
+      result.setDouble(i, getDouble(i));
+    else
+      result.setInt(i, getInt(i));
+  return result;
+}
+
+std::string toString(const HostTensor &tensor) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (int64_t extent : tensor.shape)
+    os << extent << 'x';
+  os << tensor.elementType;
+  return text;
+}
+
+double roundToType(double value, Type type) {
+  if (type.isF32())
+    return static_cast<float>(value);
+  if (type.isF64())
+    return value;
+  const llvm::fltSemantics &semantics = cast<FloatType>(type).getFloatSemantics();
+  return fromHalfBits(toHalfBits(value, semantics), semantics);
+}
+
+} // namespace attn
