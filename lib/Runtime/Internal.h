@@ -1,14 +1,101 @@
-/* What the parts of the C runtime share. Plain C11; the same sources are compiled natively and to the bitcode that is
- * linked into every compiled object, so nothing here may depend on a target or on more of libc than malloc, memcpy and
- * snprintf. */
+/* What the parts of the C runtime share.
+ *
+ * Plain C11; the same sources are compiled natively and to the bitcode that is linked into every compiled object and
+ * then retargeted. So nothing here may depend on a target (no function with variable arguments: va_list differs), nor
+ * on more of libc than malloc and its like, memcpy, memset and snprintf.
+ */
 #ifndef ATTN_RUNTIME_INTERNAL_H
 #define ATTN_RUNTIME_INTERNAL_H
 
 #include "attn/Runtime/Abi.h"
 #include "attn/Runtime/Attn.h"
 #include "attn/Runtime/Plan.h"
+#include "attn/Runtime/Tables.h"
 
+#include <dlpack/dlpack.h>
 #include <stddef.h>
+#include <stdio.h>
+
+/* A function of a compiled object, taken apart. */
+typedef struct {
+  const AttnFunction *function;
+  const AttnTensor *tensors;
+  const AttnSymbol *symbols;
+  const AttnKernel *kernels;
+  const char *strings;
+  void *const *code;
+} AttnProgram;
+
+/* One call of it: every tensor as a memref, every symbol with its extent (-1: not known yet) and the tensor that gave
+ * it. */
+typedef struct {
+  AttnProgram program;
+  AttnMemRef *tensors;
+  int64_t *extents;
+  int64_t *definers;
+} AttnCall;
+
+/* One kernel of a call, ready to plan and run. */
+typedef struct {
+  const AttnKernel *kernel;
+  AttnPlanShape shape;
+  int64_t kv_heads, head_dim, value_dim;
+  AttnMemRef *query, *key, *value, *out, *lse;
+  AttnMemRef *captured[ATTN_MAX_OPERANDS];
+  int64_t out_code, out_bits; /* element type of the output */
+} AttnProblem;
+
+/* Rows that run as one task in every (batch, head): whole query tiles, or one block of a tail tile. */
+typedef struct {
+  int64_t class_index, tile; /* first query tile inside the class */
+  int64_t row, rows;         /* rows inside the class */
+  int64_t slot;              /* rows of all items before this one */
+  int64_t cost;              /* scores to compute, as far as known */
+  int32_t tail;              /* runs code_tail */
+} AttnItem;
+
+/* The tasks of a kernel: items x (batch, head) x parts of the keys. */
+typedef struct {
+  AttnItem *items;
+  int64_t num_items;
+  int64_t parts; /* 1: keys are not split */
+  int64_t work;  /* scores of all tasks together times head and value dims: decides whether threads pay */
+} AttnTasks;
+
+/* A kernel about to run. */
+typedef struct {
+  AttnProblem problem;
+  const AttnPlan *plan;
+  AttnTasks tasks;
+  AttnMemRef *operands[5 + ATTN_MAX_OPERANDS + ATTN_MAX_TABLES];
+  AttnTaskFn code_task, code_tail;
+  float *partials; /* null where keys are not split */
+} AttnLaunch;
+
+/* What NAME_plan makes: one plan and one set of tables per kernel, and the extents they hold for. */
+struct attn_plan {
+  void (*release)(attn_plan *plan); /* of the object that made it; first, so that any object can call it */
+  const AttnFunction *function;
+  int64_t num_kernels;
+  AttnPlan *plans;
+  AttnTables **tables;
+  int64_t *extents; /* by symbol */
+};
+
+enum { ATTN_ERROR_SIZE = 512 };
+char *attn_error_text(void);
+
+/* `FAIL(call, status, format, ...)`: leaves the message "function: ..." and is the status. */
+#define FAIL(call, status, format, ...)                                                                                \
+  (snprintf(attn_error_text(), ATTN_ERROR_SIZE, "%s: " format, attn_function_name(&(call)->program), __VA_ARGS__),     \
+   (status))
+/* The same about one tensor: "function: argument 'k': ...". */
+#define FAIL_ARGUMENT(call, tensor, status, format, ...)                                                               \
+  FAIL(call, status, "argument '%s': " format, attn_tensor_name(&(call)->program, tensor), __VA_ARGS__)
+
+static inline const char *attn_function_name(const AttnProgram *p) { return p->strings + p->function->name; }
+static inline const char *attn_tensor_name(const AttnProgram *p, int64_t t) { return p->strings + p->tensors[t].name; }
+static inline const char *attn_symbol_name(const AttnProgram *p, int64_t s) { return p->strings + p->symbols[s].name; }
 
 static inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -17,5 +104,37 @@ static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* b > 0. */
 static inline int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+
+static inline int64_t element_bytes(const AttnTensor *tensor) { return (tensor->bits + 7) / 8; }
+
+/* check.c: fills the call's memrefs from the first `count` arguments, or says what is wrong with them. */
+int attn_check_arguments(AttnCall *call, const DLTensor *const *args, int64_t count);
+int attn_check_heads(AttnCall *call);
+
+/* overlap.c: no output may share memory with another argument or with itself. */
+int attn_check_overlap(AttnCall *call, int64_t count);
+
+/* problem.c: the tensors that are no arguments, and each kernel with its operands. */
+int attn_describe_internals(AttnCall *call);
+int attn_allocate_internals(AttnCall *call);
+void attn_free_internals(AttnCall *call);
+AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index);
+AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_plan *plan);
+
+/* planned.c */
+int attn_make_plan(AttnCall *call, attn_plan **result);
+int attn_check_plan(AttnCall *call, const attn_plan *plan);
+
+/* tasks.c */
+int attn_make_tasks(const AttnProblem *problem, const AttnPlan *plan, AttnTasks *tasks);
+int64_t attn_chunk_begin(const AttnKernel *kernel, int64_t key_count, int64_t parts, int64_t part);
+
+/* run.c: runs the kernels in order, on all threads where `threads`. Nothing is written unless the answer is ATTN_OK. */
+int attn_run(AttnLaunch *launches, int64_t count, int threads);
+
+/* merge.c: the parts of the rows of one item become output and lse, and are used up. `token` is that of its
+ * first row. */
+void attn_merge(const AttnProblem *problem, float *partials, int64_t parts, int64_t b, int64_t h, int64_t token,
+                int64_t step, int64_t rows);
 
 #endif

@@ -1,13 +1,15 @@
 /* What a compiled attention object and the C runtime say to each other.
  *
- * Codegen writes one AttnFunction per public function of a spec, as a flat constant table of int64 (every field here is an
- * int64_t, so the table is the struct), and a list of code pointers. The runtime reads it: it checks the DLPack arguments,
- * plans the key ranges of every query tile with the kernel's interval reading, and runs the tasks on all threads.
+ * Codegen writes one AttnFunction per public function of a spec, as a flat constant table of int64 (every field here is
+ * an int64_t, so the table is the struct), and a list of code pointers. The runtime reads it: it checks the DLPack
+ * arguments, plans the key ranges of every query tile with the kernel's interval reading, and runs the tasks on all
+ * threads.
  *
- * Terms. A *query tile* is `query_tile` consecutive query rows of one (batch, query head, class). A *class* is one of the
- * smaller dense problems a strided, dilated or blocked mask falls into (1 class where there is no reindexing). A *run* is a
- * range of key rows of one class with one kind: FULL (no masking work) or PARTIAL. Rows count inside a class: row r of class c
- * is token `base(c) + r * step`. *Positions* are what masks speak of: query position = token + offset, key position = token.
+ * Terms. A *query tile* is `query_tile` consecutive query rows of one (batch, query head, class). A *class* is one of
+ * the smaller dense problems a strided, dilated or blocked mask falls into (1 class where there is no reindexing). A
+ * *run* is a range of key rows of one class with one kind: FULL (no masking work) or PARTIAL. Rows count inside a
+ * class: row r of class c is token `base(c) + r * step`. *Positions* are what masks speak of: query position = token +
+ * offset, key position = token.
  */
 #ifndef ATTN_RUNTIME_ABI_H
 #define ATTN_RUNTIME_ABI_H
@@ -22,9 +24,9 @@ enum { ATTN_ABI_VERSION = 1, ATTN_MAX_RANK = 8, ATTN_MAX_OPERANDS = 32, ATTN_MAX
 
 enum AttnRunKind { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 };
 
-/* How a mask falls into smaller dense problems. RESIDUE: a class holds the positions p with one p mod size (token step = size).
- * BLOCK: a class holds the positions p with one p floordiv size (token step = 1). Classes are numbered in the order of their
- * first query row; positions without a query row make no class. */
+/* How a mask falls into smaller dense problems. RESIDUE: a class holds the positions p with one p mod size (token step
+ * = size). BLOCK: a class holds the positions p with one p floordiv size (token step = 1). Classes are numbered in the
+ * order of their first query row; positions without a query row make no class. */
 enum AttnReindex { ATTN_DENSE = 0, ATTN_RESIDUE = 1, ATTN_BLOCK = 2 };
 
 enum AttnAlign { ATTN_TOP_LEFT = 0, ATTN_BOTTOM_RIGHT = 1 }; /* query position = token, or token + keys - queries */
@@ -33,13 +35,13 @@ enum AttnTensorRole { ATTN_INPUT = 0, ATTN_OUTPUT = 1, ATTN_TEMPORARY = 2, ATTN_
 
 /* One tensor of a function: an argument, a result, or an intermediate that the runtime allocates. */
 typedef struct {
-  int64_t name;               /* byte offset into AttnFunction strings */
-  int64_t role;               /* AttnTensorRole */
-  int64_t dtype_code, bits;   /* DLDataTypeCode and bits; lanes is 1 */
-  int64_t inner_contiguous;   /* 1: the last dimension must have stride 1 */
+  int64_t name;             /* byte offset into AttnFunction strings */
+  int64_t role;             /* AttnTensorRole */
+  int64_t dtype_code, bits; /* DLDataTypeCode and bits; lanes is 1; i1 is kDLBool (6) of 8 bits */
+  int64_t inner_contiguous; /* 1: the last dimension must have stride 1 */
   int64_t rank;
   int64_t dims[ATTN_MAX_RANK]; /* >= 0: static extent; -(s + 1): symbol s */
-  int64_t constant;           /* role CONSTANT: index into the code pointer list of a getter void *(void) */
+  int64_t constant;            /* role CONSTANT: index into the code pointer list of a getter void *(void) */
 } AttnTensor;
 
 /* A named extent that several tensors share ("batch", "keys"...). Its first tensor in argument order defines it. */
@@ -49,8 +51,10 @@ typedef struct {
 
 /* A table the runtime derives from a captured integer tensor before planning. */
 enum AttnTableKind {
-  ATTN_RANGE = 0,  /* min and max over any interval of dimension `dim`, all other dimensions fixed */
-  ATTN_MEMBERS = 1 /* bitmap [rows..., extent]: 1 where the value occurs in the last dimension of that row; values < 0 ignored */
+  ATTN_RANGE = 0, /* min and max over any interval of dimension `dim`, all other dimensions fixed */
+  ATTN_MEMBERS =
+      1 /* bitmap [rows..., extent]: 1 where the value occurs in the last dimension of that row; values < 0 ignored.
+         * extent = largest member + 2, so a clamped read above finds 0; one below 0 must be told apart by the reader */
 };
 typedef struct {
   int64_t kind;    /* AttnTableKind */
@@ -60,21 +64,24 @@ typedef struct {
 
 /* One attention op of a function. */
 typedef struct {
-  int64_t query, key, value, out, lse; /* tensor indices; lse is -1 where it is not asked for */
+  int64_t query, key, value, out, lse;               /* tensor indices; lse is -1 where it is not asked for */
   int64_t num_captured, captured[ATTN_MAX_OPERANDS]; /* tensor indices, in the order of the task's captured operands */
   int64_t num_tables;
   AttnTable tables[ATTN_MAX_TABLES];
-  int64_t align;                  /* AttnAlign */
-  int64_t reindex, reindex_size;  /* AttnReindex */
-  int64_t has_mask;               /* 0: every run is FULL and nothing is planned */
+  int64_t align;                       /* AttnAlign */
+  int64_t reindex, reindex_size;       /* AttnReindex */
+  int64_t has_mask;                    /* 0: every run is FULL and nothing is planned */
   int64_t depends_batch, depends_head; /* does the mask read %b, %h? otherwise one plan serves all of them */
-  int64_t query_tile, tail_tile;  /* rows of a task block; a last tile of fewer rows than `tail_limit` runs as blocks of tail_tile */
+  int64_t query_tile,
+      tail_tile; /* rows of a task block; a last tile of fewer rows than `tail_limit` runs as blocks of tail_tile */
   int64_t tail_limit;
-  int64_t key_tile, key_granule;  /* key rows per tile; runs start and end at multiples of key_granule (or the last key) */
-  int64_t group_tiles;            /* query tiles per task: they share a span of keys in the cache */
-  int64_t split_keys;             /* keys per split where there are few tasks; 0: never split */
-  int64_t split_tasks;            /* split only when there are fewer tasks than this */
-  int64_t scratch_base, scratch_per_dim, scratch_per_value_dim; /* floats of scratch: base + a * head_dim + b * value_dim */
+  int64_t key_tile,
+      key_granule;     /* key rows per tile; runs start and end at multiples of key_granule (or the last key) */
+  int64_t group_tiles; /* query tiles per task, which share a span of keys in the cache; fewer if tasks are few */
+  int64_t split_keys;  /* least keys per part where keys are split; 0: never split */
+  int64_t split_tasks; /* tasks to aim for: below it groups get smaller, then keys are split; 0: neither */
+  int64_t scratch_base, scratch_per_dim,
+      scratch_per_value_dim;                   /* floats of scratch: base + a * head_dim + b * value_dim */
   int64_t code_classify, code_task, code_tail; /* indices into the code pointer list; tail may equal task */
 } AttnKernel;
 
@@ -93,9 +100,9 @@ typedef struct {
   int32_t kind;       /* AttnRunKind */
 } AttnRun;
 
-/* The plan of one kernel for given extents and captured data, in compressed rows: query tile t of plan row p has the runs
- * offsets[p * tiles + t] .. offsets[p * tiles + t + 1]. Plan rows are (batch, head, class), a dimension the mask does not
- * depend on counting 1. `tiles` is the largest number of query tiles of a class. */
+/* The plan of one kernel for given extents and captured data, in compressed rows: query tile t of plan row p has the
+ * runs offsets[p * tiles + t] .. offsets[p * tiles + t + 1]. Plan rows are (batch, head, class), a dimension the mask
+ * does not depend on counting 1. `tiles` is the largest number of query tiles of a class. */
 typedef struct {
   int64_t batches, heads, classes, tiles;
   int64_t num_runs;
@@ -114,34 +121,37 @@ typedef struct {
 typedef struct AttnTables AttnTables;
 
 /* The interval reading of a mask: may any / do all of the pairs with query position in [i_lo, i_hi] and key position in
- * [j_lo, j_hi] (both inclusive, both on the lattice of the class) attend? Answers an AttnRunKind; EMPTY and FULL are proofs.
- * `operands` are the captured tensors (data pointers of AttnMemRef). */
-typedef int32_t (*AttnClassify)(AttnMemRef *const *operands, const AttnTables *tables, int64_t num_queries, int64_t num_keys,
-                                int64_t b, int64_t h, int64_t i_lo, int64_t i_hi, int64_t j_lo, int64_t j_hi);
+ * [j_lo, j_hi] (both inclusive, both on the lattice of the class) attend? Answers an AttnRunKind; EMPTY and FULL are
+ * proofs. `operands` are the captured tensors (data pointers of AttnMemRef). */
+typedef int32_t (*AttnClassify)(AttnMemRef *const *operands, const AttnTables *tables, int64_t num_queries,
+                                int64_t num_keys, int64_t b, int64_t h, int64_t i_lo, int64_t i_hi, int64_t j_lo,
+                                int64_t j_hi);
 
 /* Where and what a task computes: `tiles` query tiles from row `row` of a class, over key rows [key_begin, key_end). */
 typedef struct {
-  int64_t b, h, kv_h;            /* batch, query head, key/value head */
-  int64_t row, rows;             /* first query row inside the class, number of rows */
-  int64_t key_begin, key_end;    /* key rows of the class this task may read */
+  int64_t b, h, kv_h;              /* batch, query head, key/value head */
+  int64_t row, rows;               /* first query row inside the class, number of rows */
+  int64_t key_begin, key_end;      /* key rows of the class this task may read */
   int64_t query_token, query_step; /* token of query row 0 of the class, tokens between rows */
   int64_t key_token, key_step;
-  int64_t query_offset;          /* query position = token + query_offset */
+  int64_t query_offset;           /* query position = token + query_offset */
   int64_t query_count, key_count; /* rows of the class */
   int64_t num_queries, num_keys;  /* of the whole problem */
-  int64_t partial;               /* 1: write unnormalised partial results into `partials` instead of the outputs */
+  int64_t partial;                /* 1: write unnormalised partial results into `partials` instead of the outputs */
 } AttnTask;
 
-/* Runs one task. `operands`: query, key, value, out, lse (null if none), then captured and MEMBERS tables in table order.
- * `offsets` points at the entry of the task's first query tile, `runs` at the whole list. `scratch` is 64-byte aligned.
- * `partials` (split keys only): per row value_dim floats of sum(exp2(x - m) v), then m (log2 units), then l = sum(exp2(x - m)). */
-typedef void (*AttnTaskFn)(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets, const AttnRun *runs,
-                           float *scratch, float *partials);
+/* Runs one task. `operands`: query, key, value, out, lse (null if none), then captured and MEMBERS tables in table
+ * order. `offsets` points at the entry of the task's first query tile, `runs` at the whole list. `scratch` is 64-byte
+ * aligned. `partials` (split keys only): per row value_dim floats of sum(exp2(x - m) v), then m (log2 units), then l =
+ * sum(exp2(x - m)). */
+typedef void (*AttnTaskFn)(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets,
+                           const AttnRun *runs, float *scratch, float *partials);
 
-/* Generated code asks for the least and greatest value that table `table` holds in the box [lo[d], hi[d]] (clamped to the
- * tensor, one entry per dimension; for a MEMBERS table the dimensions of its bitmap). Dimension `dim` (MEMBERS: the last) is
- * answered from a tree, the others are walked; a box of more than 1024 rows answers the range of the element type. An index
- * outside the tensor reads the nearest element. Values are signed; bool and bitmaps are 0 or 1. */
+/* Generated code asks for the least and greatest value that table `table` holds in the box [lo[d], hi[d]] (clamped to
+ * the tensor, one entry per dimension; for a MEMBERS table the dimensions of its bitmap). Dimension `dim` (MEMBERS: the
+ * last) is answered from a tree, the others are walked; a box of more than 1024 rows answers the range of the element
+ * type. An index outside the tensor reads the nearest element. Values are signed; bool and bitmaps are 0 or 1. For a
+ * MEMBERS table a value below 0 is no member. */
 void attn_range(const AttnTables *tables, int64_t table, const int64_t *lo, const int64_t *hi, int64_t *min_max);
 
 #ifdef __cplusplus

@@ -1,0 +1,85 @@
+/* attn_call: check, plan, run. */
+#include "attn/Runtime/Call.h"
+#include "Internal.h"
+
+#include <stdlib.h>
+
+static AttnProgram open_program(const AttnFunction *function, const char *strings, void *const *code) {
+  AttnProgram program = {.function = function, .strings = strings, .code = code};
+  program.tensors = (const AttnTensor *)(function + 1);
+  program.symbols = (const AttnSymbol *)(program.tensors + function->num_tensors);
+  program.kernels = (const AttnKernel *)(program.symbols + function->num_symbols);
+  return program;
+}
+
+/* One allocation for all arrays of the call. */
+static int open_call(AttnCall *call) {
+  size_t tensors = (size_t)call->program.function->num_tensors, symbols = (size_t)call->program.function->num_symbols;
+  call->tensors = calloc(1, tensors * sizeof(AttnMemRef) + 2 * symbols * sizeof(int64_t) + 1);
+  if (!call->tensors)
+    return FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "call");
+  call->extents = (int64_t *)(call->tensors + tensors);
+  call->definers = call->extents + symbols;
+  for (size_t s = 0; s < symbols; s++)
+    call->extents[s] = -1;
+  return ATTN_OK;
+}
+
+static int64_t count_inputs(const AttnProgram *program) {
+  int64_t count = 0;
+  while (count < program->function->num_arguments && program->tensors[count].role == ATTN_INPUT)
+    count++;
+  return count;
+}
+
+static int check(AttnCall *call, const DLTensor *const *args, int mode) {
+  int64_t count = mode == ATTN_CALL_PLAN ? count_inputs(&call->program) : call->program.function->num_arguments;
+  int status = attn_check_arguments(call, args, count);
+  if (status == ATTN_OK)
+    status = attn_describe_internals(call);
+  if (status == ATTN_OK)
+    status = attn_check_heads(call);
+  return status == ATTN_OK ? attn_check_overlap(call, count) : status;
+}
+
+static int run(AttnCall *call, const attn_plan *plan) {
+  const AttnFunction *function = call->program.function;
+  AttnLaunch *launches = malloc(((size_t)function->num_kernels + 1) * sizeof(AttnLaunch));
+  int status = ATTN_OUT_OF_MEMORY;
+  if (launches) {
+    for (int64_t k = 0; k < function->num_kernels; k++)
+      launches[k] = attn_make_launch(call, k, plan);
+    status = attn_run(launches, function->num_kernels, function->threads != 0);
+  }
+  free(launches);
+  return status == ATTN_OK ? ATTN_OK : FAIL(call, status, "out of memory for the %s", "tasks");
+}
+
+static int plan_or_run(AttnCall *call, int mode, attn_plan **plan) {
+  attn_plan *made = NULL;
+  if (mode == ATTN_CALL_PLAN)
+    return attn_make_plan(call, plan);
+  int status = mode == ATTN_CALL_RUN ? attn_check_plan(call, *plan) : attn_make_plan(call, &made);
+  if (status == ATTN_OK)
+    status = run(call, made ? made : *plan);
+  attn_plan_free(made);
+  return status;
+}
+
+int attn_call(const AttnFunction *function, const char *strings, void *const *code, const DLTensor *const *args,
+              int mode, attn_plan **plan) {
+  AttnCall call = {.program = open_program(function, strings, code)};
+  if (mode == ATTN_CALL_PLAN && !plan)
+    return FAIL(&call, ATTN_NULL_ARGUMENT, "the place for the plan is %s", "null");
+  int status = open_call(&call);
+  if (status != ATTN_OK)
+    return status;
+  status = check(&call, args, mode);
+  if (status == ATTN_OK && mode != ATTN_CALL_PLAN)
+    status = attn_allocate_internals(&call);
+  if (status == ATTN_OK)
+    status = plan_or_run(&call, mode, plan);
+  attn_free_internals(&call);
+  free(call.tensors);
+  return status;
+}

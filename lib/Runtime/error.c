@@ -1,0 +1,17 @@
+/* The last message, and giving back plans: the two symbols that all objects of a program share. */
+#include "Internal.h"
+
+/* Weak, so that the objects of one program agree on one definition, and with it on one buffer per thread. Being weak it
+ * is also never inlined, so every part of the runtime writes to the buffer of that definition. */
+__attribute__((weak, visibility("default"))) const char *attn_last_error(void) {
+  static _Thread_local char text[ATTN_ERROR_SIZE];
+  return text;
+}
+
+char *attn_error_text(void) { return (char *)attn_last_error(); }
+
+/* The plan knows how it was made, so that this may be the definition of another object. */
+__attribute__((weak, visibility("default"))) void attn_plan_free(attn_plan *plan) {
+  if (plan)
+    plan->release(plan);
+}

@@ -1,0 +1,105 @@
+/* The plan object of a function: made from the inputs of a call, checked against those of the next. */
+#include "Internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the planner hands to its callback. */
+typedef struct {
+  AttnClassify classify;
+  AttnProblem *problem;
+  const AttnTables *tables;
+} Reading;
+
+static int32_t classify(void *context, int64_t b, int64_t h, int64_t i_lo, int64_t i_hi, int64_t j_lo, int64_t j_hi) {
+  const Reading *r = context;
+  return r->classify(r->problem->captured, r->tables, r->problem->shape.num_queries, r->problem->shape.num_keys, b, h,
+                     i_lo, i_hi, j_lo, j_hi);
+}
+
+/* A member that is no position of any problem of this size, nor below 2^24, is a mistake rather than worth its column.
+ */
+static int64_t member_limit(const AttnPlanShape *shape) {
+  return max64(INT64_C(1) << 24, max64(shape->num_queries, shape->num_keys)) - 1;
+}
+
+static int build_tables(AttnCall *call, const AttnProblem *problem, AttnTables **tables) {
+  const AttnKernel *kernel = problem->kernel;
+  AttnTableSource sources[ATTN_MAX_OPERANDS];
+  for (int64_t k = 0; k < kernel->num_captured; k++) {
+    const AttnTensor *tensor = &call->program.tensors[kernel->captured[k]];
+    sources[k] = (AttnTableSource){problem->captured[k], tensor->rank, tensor->dtype_code, tensor->bits};
+  }
+  int64_t culprit = 0, limit = member_limit(&problem->shape);
+  int status = attn_tables_build(kernel, sources, limit, problem->shape.threads, tables, &culprit);
+  if (status == ATTN_WRONG_EXTENT)
+    return FAIL_ARGUMENT(call, kernel->captured[culprit], status,
+                         "holds a number above %lld; unused entries are negative", (long long)limit);
+  return status == ATTN_OK ? ATTN_OK : FAIL(call, status, "out of memory for the tables of the %s", "mask");
+}
+
+static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
+  AttnProblem problem = attn_make_problem(call, index);
+  int status = build_tables(call, &problem, &plan->tables[index]);
+  if (status != ATTN_OK)
+    return status;
+  Reading reading = {NULL, &problem, plan->tables[index]};
+  if (problem.kernel->has_mask)
+    reading.classify = (AttnClassify)call->program.code[problem.kernel->code_classify];
+  status = attn_plan_build(problem.kernel, &problem.shape, classify, &reading, &plan->plans[index]);
+  return status == ATTN_OK ? ATTN_OK : FAIL(call, status, "out of memory for the %s", "plan");
+}
+
+static void release(attn_plan *plan) {
+  for (int64_t k = 0; k < plan->num_kernels; k++) {
+    attn_plan_release(&plan->plans[k]);
+    attn_tables_free(plan->tables[k]);
+  }
+  free(plan);
+}
+
+/* One allocation for the object and its arrays; all fields are of 8 bytes. */
+static attn_plan *allocate(const AttnFunction *function) {
+  size_t kernels = (size_t)function->num_kernels;
+  size_t bytes = sizeof(attn_plan) + kernels * (sizeof(AttnPlan) + sizeof(AttnTables *)) +
+                 (size_t)function->num_symbols * sizeof(int64_t);
+  attn_plan *plan = calloc(1, bytes);
+  if (!plan)
+    return NULL;
+  plan->release = release;
+  plan->function = function;
+  plan->num_kernels = function->num_kernels;
+  plan->plans = (AttnPlan *)(plan + 1);
+  plan->tables = (AttnTables **)(plan->plans + kernels);
+  plan->extents = (int64_t *)(plan->tables + kernels);
+  return plan;
+}
+
+int attn_make_plan(AttnCall *call, attn_plan **result) {
+  const AttnFunction *function = call->program.function;
+  attn_plan *plan = allocate(function);
+  int status = plan ? ATTN_OK : FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "plan");
+  if (plan)
+    memcpy(plan->extents, call->extents, (size_t)function->num_symbols * sizeof(int64_t));
+  for (int64_t k = 0; k < function->num_kernels && status == ATTN_OK; k++)
+    status = plan_kernel(call, k, plan);
+  if (status == ATTN_OK)
+    *result = plan;
+  else if (plan)
+    release(plan);
+  return status;
+}
+
+/* An extent that only outputs have (-1 in the plan) is free. */
+int attn_check_plan(AttnCall *call, const attn_plan *plan) {
+  if (!plan)
+    return FAIL(call, ATTN_NULL_ARGUMENT, "the plan is %s", "null");
+  if (plan->function != call->program.function)
+    return FAIL(call, ATTN_WRONG_PLAN, "the plan was made by %s function", "another");
+  for (int64_t s = 0; s < call->program.function->num_symbols; s++)
+    if (plan->extents[s] >= 0 && plan->extents[s] != call->extents[s])
+      return FAIL(call, ATTN_WRONG_PLAN, "the plan was made for %s = %lld, but '%s' has %lld",
+                  attn_symbol_name(&call->program, s), (long long)plan->extents[s],
+                  attn_tensor_name(&call->program, call->definers[s]), (long long)call->extents[s]);
+  return ATTN_OK;
+}

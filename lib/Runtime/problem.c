@@ -1,0 +1,104 @@
+/* From a checked call to kernels that can be planned: intermediates, constants, extents, operands. */
+#include "Internal.h"
+
+#include <stdlib.h>
+
+/* Row-major strides behind the extents. */
+static int compact_strides(AttnMemRef *memref, int64_t rank, int64_t bytes, int64_t *size) {
+  int64_t elements = 1;
+  for (int64_t d = rank; d-- > 0;) {
+    memref->extents[rank + d] = elements;
+    if (__builtin_mul_overflow(elements, max64(memref->extents[d], 1), &elements))
+      return ATTN_OUT_OF_MEMORY;
+  }
+  return __builtin_mul_overflow(elements, bytes, size) || *size > INT64_MAX - 64 ? ATTN_OUT_OF_MEMORY : ATTN_OK;
+}
+
+/* Extents and strides of a tensor that is not an argument; constants have their data as well. */
+static int describe(AttnCall *call, int64_t t) {
+  const AttnTensor *tensor = &call->program.tensors[t];
+  AttnMemRef *memref = &call->tensors[t];
+  int64_t bytes;
+  for (int64_t d = 0; d < tensor->rank; d++)
+    memref->extents[d] = max64(tensor->dims[d] >= 0 ? tensor->dims[d] : call->extents[-tensor->dims[d] - 1], 0);
+  if (tensor->role == ATTN_CONSTANT)
+    memref->base = memref->data = ((void *(*)(void))call->program.code[tensor->constant])();
+  return compact_strides(memref, tensor->rank, element_bytes(tensor), &bytes);
+}
+
+static int allocate(AttnCall *call, int64_t t) {
+  const AttnTensor *tensor = &call->program.tensors[t];
+  AttnMemRef *memref = &call->tensors[t];
+  int64_t bytes;
+  int status = compact_strides(memref, tensor->rank, element_bytes(tensor), &bytes);
+  if (status == ATTN_OK)
+    memref->base = memref->data = aligned_alloc(64, (size_t)max64(ceil_div(bytes, 64), 1) * 64);
+  return memref->data ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+static int no_memory(AttnCall *call, int64_t t) {
+  return FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the intermediate '%s'", attn_tensor_name(&call->program, t));
+}
+
+int attn_describe_internals(AttnCall *call) {
+  for (int64_t t = call->program.function->num_arguments; t < call->program.function->num_tensors; t++)
+    if (describe(call, t) != ATTN_OK)
+      return no_memory(call, t);
+  return ATTN_OK;
+}
+
+int attn_allocate_internals(AttnCall *call) {
+  for (int64_t t = call->program.function->num_arguments; t < call->program.function->num_tensors; t++)
+    if (call->program.tensors[t].role == ATTN_TEMPORARY && allocate(call, t) != ATTN_OK)
+      return no_memory(call, t);
+  return ATTN_OK;
+}
+
+void attn_free_internals(AttnCall *call) {
+  const AttnFunction *function = call->program.function;
+  for (int64_t t = function->num_arguments; t < function->num_tensors; t++)
+    if (call->program.tensors[t].role == ATTN_TEMPORARY)
+      free(call->tensors[t].base);
+}
+
+AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
+  const AttnKernel *kernel = &call->program.kernels[kernel_index];
+  const AttnTensor *out = &call->program.tensors[kernel->out];
+  AttnMemRef *tensors = call->tensors;
+  AttnProblem problem = {.kernel = kernel,
+                         .query = &tensors[kernel->query],
+                         .key = &tensors[kernel->key],
+                         .value = &tensors[kernel->value],
+                         .out = &tensors[kernel->out],
+                         .lse = kernel->lse >= 0 ? &tensors[kernel->lse] : NULL,
+                         .out_code = out->dtype_code,
+                         .out_bits = out->bits};
+  problem.shape = (AttnPlanShape){problem.query->extents[0], problem.query->extents[1], problem.query->extents[2],
+                                  problem.key->extents[2], call->program.function->threads};
+  problem.kv_heads = problem.key->extents[1];
+  problem.head_dim = problem.query->extents[3];
+  problem.value_dim = problem.value->extents[3];
+  for (int64_t k = 0; k < kernel->num_captured; k++)
+    problem.captured[k] = &tensors[kernel->captured[k]];
+  return problem;
+}
+
+AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_plan *plan) {
+  AttnLaunch launch = {.problem = attn_make_problem(call, kernel_index), .plan = &plan->plans[kernel_index]};
+  const AttnProblem *problem = &launch.problem;
+  const AttnKernel *kernel = problem->kernel;
+  AttnMemRef **next = launch.operands;
+  *next++ = problem->query;
+  *next++ = problem->key;
+  *next++ = problem->value;
+  *next++ = problem->out;
+  *next++ = problem->lse;
+  for (int64_t k = 0; k < kernel->num_captured; k++)
+    *next++ = problem->captured[k];
+  for (int64_t t = 0; t < kernel->num_tables; t++)
+    if (kernel->tables[t].kind == ATTN_MEMBERS)
+      *next++ = attn_tables_bitmap(plan->tables[kernel_index], t);
+  launch.code_task = (AttnTaskFn)call->program.code[kernel->code_task];
+  launch.code_tail = (AttnTaskFn)call->program.code[kernel->code_tail];
+  return launch;
+}

@@ -1,0 +1,158 @@
+/* Runs the tasks of the kernels of a function, in order, on all threads. */
+#include "Internal.h"
+
+#include <stdlib.h>
+
+/* Below this many score x dim products the start of the threads would cost more than they save. */
+static const int64_t WORK_FOR_THREADS = 1 << 19;
+
+static int64_t num_pairs(const AttnLaunch *launch) {
+  return launch->problem.shape.batches * launch->problem.shape.heads;
+}
+
+/* Where the part `part` of an item starts in the partials: items by (batch, head), each part a block of its rows. */
+static float *partials_of(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part) {
+  int64_t rows = (pair * launch->problem.shape.num_queries + item->slot) * launch->tasks.parts + part * item->rows;
+  return launch->partials + rows * (launch->problem.value_dim + 2);
+}
+
+static AttnTask make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part) {
+  const AttnProblem *problem = &launch->problem;
+  const AttnKernel *kernel = problem->kernel;
+  AttnClassRows rows = attn_class_rows(kernel, &problem->shape, item->class_index);
+  int64_t h = pair % problem->shape.heads, parts = launch->tasks.parts;
+  return (AttnTask){.b = pair / problem->shape.heads,
+                    .h = h,
+                    .kv_h = h / (problem->shape.heads / problem->kv_heads),
+                    .row = item->row,
+                    .rows = item->rows,
+                    .key_begin = parts == 1 ? 0 : attn_chunk_begin(kernel, rows.key_count, parts, part),
+                    .key_end = parts == 1 ? rows.key_count : attn_chunk_begin(kernel, rows.key_count, parts, part + 1),
+                    .query_token = rows.query_token,
+                    .query_step = rows.query_step,
+                    .key_token = rows.key_token,
+                    .key_step = rows.key_step,
+                    .query_offset = rows.query_offset,
+                    .query_count = rows.query_count,
+                    .key_count = rows.key_count,
+                    .num_queries = problem->shape.num_queries,
+                    .num_keys = problem->shape.num_keys,
+                    .partial = parts > 1};
+}
+
+/* The plan's entry for the first tile of the task. */
+static const int64_t *task_offsets(const AttnPlan *plan, const AttnTask *task, const AttnItem *item) {
+  int64_t b = plan->batches > 1 ? task->b : 0, h = plan->heads > 1 ? task->h : 0;
+  return plan->offsets + ((b * plan->heads + h) * plan->classes + item->class_index) * plan->tiles + item->tile;
+}
+
+/* A part without keys: nothing seen. */
+static void clear_part(const AttnLaunch *launch, float *partials, int64_t rows) {
+  int64_t dim = launch->problem.value_dim;
+  for (int64_t row = 0; row < rows; row++) {
+    for (int64_t d = 0; d < dim + 2; d++)
+      partials[row * (dim + 2) + d] = 0.0f;
+    partials[row * (dim + 2) + dim] = -__builtin_inff();
+  }
+}
+
+static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
+  int64_t parts = launch->tasks.parts, part = index % parts, pair = index / parts / launch->tasks.num_items;
+  const AttnItem *item = &launch->tasks.items[index / parts % launch->tasks.num_items];
+  AttnTask task = make_task(launch, pair, item, part);
+  float *partials = parts > 1 ? partials_of(launch, pair, item, part) : NULL;
+  if (partials && task.key_begin == task.key_end) {
+    clear_part(launch, partials, item->rows);
+    return;
+  }
+  AttnTaskFn code = item->tail ? launch->code_tail : launch->code_task;
+  code(launch->operands, &task, task_offsets(launch->plan, &task, item), launch->plan->runs, scratch, partials);
+}
+
+static void merge_item(const AttnLaunch *launch, int64_t index) {
+  int64_t pair = index / launch->tasks.num_items;
+  const AttnItem *item = &launch->tasks.items[index % launch->tasks.num_items];
+  AttnTask task = make_task(launch, pair, item, 0);
+  attn_merge(&launch->problem, partials_of(launch, pair, item, 0), launch->tasks.parts, task.b, task.h,
+             task.query_token + task.row * task.query_step, task.query_step, item->rows);
+}
+
+/* Called by every thread; the loops share the work out and wait for each other. */
+static void run_kernel(const AttnLaunch *launch, float *scratch) {
+  int64_t items = num_pairs(launch) * launch->tasks.num_items, parts = launch->tasks.parts;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+  for (int64_t k = 0; k < items * parts; k++)
+    run_task(launch, k, scratch);
+  if (parts == 1)
+    return;
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+  for (int64_t k = 0; k < items; k++)
+    merge_item(launch, k);
+}
+
+static size_t scratch_bytes(const AttnLaunch *launches, int64_t count) {
+  int64_t floats = 1;
+  for (int64_t k = 0; k < count; k++) {
+    const AttnKernel *kernel = launches[k].problem.kernel;
+    floats = max64(floats, kernel->scratch_base + kernel->scratch_per_dim * launches[k].problem.head_dim +
+                               kernel->scratch_per_value_dim * launches[k].problem.value_dim);
+  }
+  return (size_t)ceil_div(floats * (int64_t)sizeof(float), 64) * 64;
+}
+
+static int allocate_partials(AttnLaunch *launch) {
+  const AttnProblem *problem = &launch->problem;
+  int64_t rows = num_pairs(launch) * problem->shape.num_queries * launch->tasks.parts;
+  if (launch->tasks.parts == 1)
+    return ATTN_OK;
+  launch->partials =
+      aligned_alloc(64, (size_t)ceil_div(rows * (problem->value_dim + 2) * (int64_t)sizeof(float), 64) * 64);
+  return launch->partials ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+}
+
+/* All memory is had before the first task starts: running out of it leaves the outputs alone. */
+static int run_all(const AttnLaunch *launches, int64_t count, int threads) {
+  size_t bytes = scratch_bytes(launches, count);
+  int failed = 0;
+#ifdef _OPENMP
+#pragma omp parallel if (threads)
+#endif
+  {
+    float *scratch = aligned_alloc(64, bytes);
+    if (!scratch) {
+#ifdef _OPENMP
+#pragma omp atomic write
+#endif
+      failed = 1;
+    }
+#ifdef _OPENMP
+#pragma omp barrier
+#endif
+    for (int64_t k = 0; k < count && !failed; k++)
+      run_kernel(&launches[k], scratch);
+    free(scratch);
+  }
+  return failed ? ATTN_OUT_OF_MEMORY : ATTN_OK;
+}
+
+int attn_run(AttnLaunch *launches, int64_t count, int threads) {
+  int status = ATTN_OK;
+  int64_t work = 0;
+  for (int64_t k = 0; k < count && status == ATTN_OK; k++) {
+    status = attn_make_tasks(&launches[k].problem, launches[k].plan, &launches[k].tasks);
+    if (status == ATTN_OK)
+      status = allocate_partials(&launches[k]);
+    work += launches[k].tasks.work;
+  }
+  if (status == ATTN_OK)
+    status = run_all(launches, count, threads && work >= WORK_FOR_THREADS);
+  for (int64_t k = 0; k < count; k++) {
+    free(launches[k].tasks.items);
+    free(launches[k].partials);
+  }
+  return status;
+}

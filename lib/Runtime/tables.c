@@ -1,0 +1,285 @@
+/* Tables of captured integer tensors: the least and greatest value over any interval, and sets as bitmaps. */
+#include "Internal.h"
+
+#include <stdlib.h>
+
+enum { DTYPE_INT = 0, DTYPE_UINT = 1, DTYPE_BOOL = 6 };
+/* Elements a leaf of the tree holds. Small, so that the short intervals of one query tile rarely end inside a leaf. */
+enum { LEAF = 16 };
+enum { MAX_BOX_ROWS = 1024 };
+/* Fewer are quicker read by one thread. */
+enum { MANY_ELEMENTS = 1 << 18 };
+
+typedef struct {
+  int64_t lo, hi;
+} Range;
+
+/* A tensor with a tree over each of its rows along `dim`. A tree of n leaves is a heap: the root 1, the leaves n to 2n
+ * - 1. */
+typedef struct {
+  int64_t kind;
+  const char *data;
+  int64_t code, bits, rank, dim;
+  int64_t extents[ATTN_MAX_RANK], strides[ATTN_MAX_RANK];
+  int64_t length, rows, leaves; /* of a row; 0 rows: the tensor is empty */
+  Range *trees;
+  AttnMemRef bitmap; /* MEMBERS */
+} Table;
+
+struct AttnTables {
+  int64_t count;
+  Table tables[];
+};
+
+static Range element_range(const Table *table) {
+  if (table->code == DTYPE_BOOL)
+    return (Range){0, 1};
+  if (table->code == DTYPE_UINT && table->bits < 64)
+    return (Range){0, (int64_t)((UINT64_C(1) << table->bits) - 1)};
+  if (table->code == DTYPE_INT && table->bits < 64)
+    return (Range){-(INT64_C(1) << (table->bits - 1)), (INT64_C(1) << (table->bits - 1)) - 1};
+  return (Range){INT64_MIN, INT64_MAX};
+}
+
+/* Unsigned values of 64 bits are taken as signed ones, as generated code does. */
+static int64_t read_element(const Table *table, int64_t offset) {
+  const char *at = table->data + offset * ((table->bits + 7) / 8);
+  if (table->code == DTYPE_BOOL)
+    return *at != 0;
+  switch (table->bits) {
+  case 8:
+    return table->code == DTYPE_UINT ? *(const uint8_t *)at : *(const int8_t *)at;
+  case 16:
+    return table->code == DTYPE_UINT ? *(const uint16_t *)at : *(const int16_t *)at;
+  case 32:
+    return table->code == DTYPE_UINT ? *(const uint32_t *)at : *(const int32_t *)at;
+  default:
+    return *(const int64_t *)at;
+  }
+}
+
+static Range join(Range a, Range b) { return (Range){min64(a.lo, b.lo), max64(a.hi, b.hi)}; }
+
+/* Elements [begin, end) of the row that starts at `offset`, one by one; at least one. */
+static Range scan(const Table *table, int64_t offset, int64_t begin, int64_t end) {
+  int64_t stride = table->rank ? table->strides[table->dim] : 0;
+  Range range = {INT64_MAX, INT64_MIN};
+  for (int64_t k = begin; k < end; k++) {
+    int64_t value = read_element(table, offset + k * stride);
+    range = join(range, (Range){value, value});
+  }
+  return range;
+}
+
+/* Elements [begin, end) of row number `row`: whole leaves from the tree. */
+static Range query_row(const Table *table, int64_t row, int64_t offset, int64_t begin, int64_t end) {
+  int64_t first = ceil_div(begin, LEAF), last = end == table->length ? table->leaves : end / LEAF;
+  if (first >= last)
+    return scan(table, offset, begin, end);
+  Range range = {INT64_MAX, INT64_MIN};
+  if (begin < first * LEAF)
+    range = join(range, scan(table, offset, begin, first * LEAF));
+  if (end > last * LEAF)
+    range = join(range, scan(table, offset, last * LEAF, end));
+  const Range *tree = table->trees + row * 2 * table->leaves;
+  for (int64_t l = first + table->leaves, r = last + table->leaves; l < r; l /= 2, r /= 2) {
+    if (l & 1)
+      range = join(range, tree[l++]);
+    if (r & 1)
+      range = join(range, tree[--r]);
+  }
+  return range;
+}
+
+/* Where row number `row` starts. */
+static int64_t row_offset(const Table *table, int64_t row) {
+  int64_t offset = 0;
+  for (int64_t d = table->rank; d-- > 0;) {
+    if (d == table->dim)
+      continue;
+    offset += row % table->extents[d] * table->strides[d];
+    row /= table->extents[d];
+  }
+  return offset;
+}
+
+static void build_tree(const Table *table, int64_t row) {
+  Range *tree = table->trees + row * 2 * table->leaves;
+  int64_t offset = row_offset(table, row);
+  for (int64_t leaf = 0; leaf < table->leaves; leaf++)
+    tree[table->leaves + leaf] = scan(table, offset, leaf * LEAF, min64((leaf + 1) * LEAF, table->length));
+  for (int64_t node = table->leaves; node-- > 1;)
+    tree[node] = join(tree[2 * node], tree[2 * node + 1]);
+}
+
+static int build_trees(Table *table, int64_t threads) {
+  table->length = table->rank ? table->extents[table->dim] : 1;
+  table->rows = table->length > 0;
+  for (int64_t d = 0; d < table->rank; d++)
+    if (d != table->dim)
+      table->rows *= table->extents[d];
+  table->leaves = ceil_div(table->length, LEAF);
+  if (table->rows == 0)
+    return ATTN_OK;
+  table->trees = calloc((size_t)(table->rows * table->leaves), 2 * sizeof(Range));
+  if (!table->trees)
+    return ATTN_OUT_OF_MEMORY;
+#ifdef _OPENMP
+#pragma omp parallel for if (threads && table->rows > 1 && table->rows * table->length > MANY_ELEMENTS)
+#endif
+  for (int64_t row = 0; row < table->rows; row++)
+    build_tree(table, row);
+  return ATTN_OK;
+}
+
+static Table make_table(const AttnTable *wanted, const AttnTableSource *source) {
+  Table table = {.kind = wanted->kind,
+                 .data = (const char *)source->memref->data,
+                 .code = source->dtype_code,
+                 .bits = source->bits,
+                 .rank = source->rank,
+                 .dim = wanted->kind == ATTN_MEMBERS ? source->rank - 1 : wanted->dim};
+  table.data += source->memref->offset * ((source->bits + 7) / 8);
+  for (int64_t d = 0; d < source->rank; d++) {
+    table.extents[d] = source->memref->extents[d];
+    table.strides[d] = source->memref->extents[source->rank + d];
+  }
+  return table;
+}
+
+/* Turns a table over the set itself into one over the set's bitmap. */
+static void point_at_bitmap(Table *table, char *bitmap, int64_t columns) {
+  int64_t stride = columns;
+  table->data = bitmap;
+  table->code = DTYPE_BOOL;
+  table->bits = 8;
+  table->extents[table->dim] = columns;
+  table->strides[table->dim] = 1;
+  for (int64_t d = table->dim; d-- > 0;) {
+    table->strides[d] = stride;
+    stride *= table->extents[d];
+  }
+  table->bitmap.base = table->bitmap.data = bitmap;
+  for (int64_t d = 0; d < table->rank; d++) {
+    table->bitmap.extents[d] = table->extents[d];
+    table->bitmap.extents[table->rank + d] = table->strides[d];
+  }
+}
+
+/* One column more than the largest member needs, always 0: what a read beyond the end finds, being clamped. */
+static int build_members(Table *table, int64_t max_member) {
+  int64_t largest = -1, rows = 1, entries = table->extents[table->dim];
+  for (int64_t d = 0; d < table->dim; d++)
+    rows *= table->extents[d];
+  for (int64_t row = 0; row < rows && entries > 0; row++)
+    largest = max64(largest, scan(table, row_offset(table, row), 0, entries).hi);
+  if (largest > max_member)
+    return ATTN_WRONG_EXTENT;
+  int64_t columns = largest + 2;
+  char *bitmap = calloc((size_t)max64(rows, 1), (size_t)columns);
+  if (!bitmap)
+    return ATTN_OUT_OF_MEMORY;
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t k = 0, offset = row_offset(table, row); k < entries; k++) {
+      int64_t member = read_element(table, offset + k * table->strides[table->dim]);
+      if (member >= 0)
+        bitmap[row * columns + member] = 1;
+    }
+  point_at_bitmap(table, bitmap, columns);
+  return ATTN_OK;
+}
+
+int attn_tables_build(const AttnKernel *kernel, const AttnTableSource *captured, int64_t max_member, int64_t threads,
+                      AttnTables **tables, int64_t *culprit) {
+  *tables = calloc(1, sizeof(AttnTables) + (size_t)kernel->num_tables * sizeof(Table));
+  int status = *tables ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+  for (int64_t t = 0; t < kernel->num_tables && status == ATTN_OK; t++) {
+    Table *table = &(*tables)->tables[t];
+    *culprit = kernel->tables[t].operand;
+    *table = make_table(&kernel->tables[t], &captured[*culprit]);
+    (*tables)->count = t + 1;
+    if (table->kind == ATTN_MEMBERS)
+      status = build_members(table, max_member);
+    if (status == ATTN_OK)
+      status = build_trees(table, threads);
+  }
+  if (status != ATTN_OK) {
+    attn_tables_free(*tables);
+    *tables = NULL;
+  }
+  return status;
+}
+
+void attn_tables_free(AttnTables *tables) {
+  for (int64_t t = 0; tables && t < tables->count; t++) {
+    free(tables->tables[t].trees);
+    free(tables->tables[t].bitmap.base);
+  }
+  free(tables);
+}
+
+AttnMemRef *attn_tables_bitmap(AttnTables *tables, int64_t table) { return &tables->tables[table].bitmap; }
+
+/* The rows of a box, counted like the digits of a number. */
+typedef struct {
+  int64_t lo[ATTN_MAX_RANK], hi[ATTN_MAX_RANK], at[ATTN_MAX_RANK];
+} Box;
+
+static int64_t clamp(int64_t value, int64_t extent) { return min64(max64(value, 0), extent - 1); }
+
+/* Clamps the box to the tensor and answers its number of rows; 0 if it holds nothing, or more than are worth a walk. */
+static int64_t make_box(const Table *table, const int64_t *lo, const int64_t *hi, Box *box) {
+  int64_t rows = table->rows > 0;
+  for (int64_t d = 0; d < table->rank && rows; d++) {
+    box->at[d] = box->lo[d] = clamp(lo[d], table->extents[d]);
+    box->hi[d] = clamp(hi[d], table->extents[d]);
+    if (lo[d] > hi[d])
+      return 0;
+    if (d != table->dim)
+      rows *= box->hi[d] - box->lo[d] + 1;
+    if (rows > MAX_BOX_ROWS)
+      return 0;
+  }
+  return rows;
+}
+
+static Range query_box_row(const Table *table, const Box *box) {
+  if (table->rank == 0)
+    return query_row(table, 0, 0, 0, 1);
+  int64_t row = 0, offset = 0;
+  for (int64_t d = 0; d < table->rank; d++)
+    if (d != table->dim) {
+      row = row * table->extents[d] + box->at[d];
+      offset += box->at[d] * table->strides[d];
+    }
+  return query_row(table, row, offset, box->lo[table->dim], box->hi[table->dim] + 1);
+}
+
+static void next_row(const Table *table, Box *box) {
+  for (int64_t d = table->rank; d-- > 0;) {
+    if (d == table->dim)
+      continue;
+    if (box->at[d]++ < box->hi[d])
+      return;
+    box->at[d] = box->lo[d];
+  }
+}
+
+void attn_range(const AttnTables *tables, int64_t index, const int64_t *lo, const int64_t *hi, int64_t *min_max) {
+  const Table *table = &tables->tables[index];
+  Box box;
+  int64_t rows = make_box(table, lo, hi, &box);
+  Range range = rows ? (Range){INT64_MAX, INT64_MIN} : element_range(table);
+  for (int64_t row = 0; row < rows; row++) {
+    range = join(range, query_box_row(table, &box));
+    next_row(table, &box);
+  }
+  /* A negative value is no member, although a clamped read would find column 0. */
+  if (table->kind == ATTN_MEMBERS && lo[table->dim] < 0) {
+    range.lo = 0;
+    if (hi[table->dim] < 0)
+      range.hi = 0;
+  }
+  min_max[0] = range.lo;
+  min_max[1] = range.hi;
+}
