@@ -49,13 +49,11 @@ typedef struct {
   int64_t name; /* byte offset into the strings */
 } AttnSymbol;
 
-/* A table the runtime derives from a captured integer tensor before planning. */
-enum AttnTableKind {
-  ATTN_RANGE = 0, /* min and max over any interval of dimension `dim`, all other dimensions fixed */
-  ATTN_MEMBERS =
-      1 /* bitmap [rows..., extent]: 1 where the value occurs in the last dimension of that row; values < 0 ignored.
-         * extent = largest member + 2, so a clamped read above finds 0; one below 0 must be told apart by the reader */
-};
+/* A table the runtime derives from a captured integer tensor before planning. RANGE: least and greatest value over any
+ * interval of dimension `dim`, all other dimensions fixed. MEMBERS: a bitmap [rows..., extent] of bytes, 1 where the
+ * value occurs in the last dimension of that row; values below 0 are ignored. Its extent is the largest member + 2, so
+ * that a clamped read above finds 0; a value below 0 must be told apart by whoever reads. */
+enum AttnTableKind { ATTN_RANGE = 0, ATTN_MEMBERS = 1 };
 typedef struct {
   int64_t kind;    /* AttnTableKind */
   int64_t operand; /* index into AttnKernel captured operands */
@@ -72,16 +70,16 @@ typedef struct {
   int64_t reindex, reindex_size;       /* AttnReindex */
   int64_t has_mask;                    /* 0: every run is FULL and nothing is planned */
   int64_t depends_batch, depends_head; /* does the mask read %b, %h? otherwise one plan serves all of them */
-  int64_t query_tile,
-      tail_tile; /* rows of a task block; a last tile of fewer rows than `tail_limit` runs as blocks of tail_tile */
-  int64_t tail_limit;
-  int64_t key_tile,
-      key_granule;     /* key rows per tile; runs start and end at multiples of key_granule (or the last key) */
+  /* Rows of a task block; a last tile of fewer rows than `tail_limit` runs as blocks of `tail_tile` rows. */
+  int64_t query_tile, tail_tile, tail_limit;
+  /* Key rows per tile (a multiple of the granule); runs start and end at multiples of `key_granule`, or the last key.
+   */
+  int64_t key_tile, key_granule;
   int64_t group_tiles; /* query tiles per task, which share a span of keys in the cache; fewer if tasks are few */
   int64_t split_keys;  /* least keys per part where keys are split; 0: never split */
   int64_t split_tasks; /* tasks to aim for: below it groups get smaller, then keys are split; 0: neither */
-  int64_t scratch_base, scratch_per_dim,
-      scratch_per_value_dim;                   /* floats of scratch: base + a * head_dim + b * value_dim */
+  /* Floats of scratch a task needs: base + per_dim * head_dim + per_value_dim * value_dim. */
+  int64_t scratch_base, scratch_per_dim, scratch_per_value_dim;
   int64_t code_classify, code_task, code_tail; /* indices into the code pointer list; tail may equal task */
 } AttnKernel;
 
