@@ -1,0 +1,18 @@
+// The C runtime as LLVM bitcode, to be linked into every compiled object.
+#ifndef ATTN_RUNTIME_BITCODE_H
+#define ATTN_RUNTIME_BITCODE_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace attn {
+
+/// A module that defines attn_call and attn_range (hidden) and attn_last_error and attn_plan_free (weak, exported).
+/// Its code is generic LP64 code without target intrinsics; the linker of the object sets triple and data layout, drops
+/// the "target-cpu" and "target-features" attributes and internalises what is not exported. With `threads` it calls
+/// OpenMP
+/// (__kmpc_*), else libc alone.
+llvm::ArrayRef<unsigned char> runtimeBitcode(bool threads);
+
+} // namespace attn
+
+#endif
