@@ -38,6 +38,7 @@ def use_tools():
         "%attn_build": config.attn_binary_dir,
         "%examples": os.path.join(config.attn_source_dir, "examples"),
         "%plugin": config.plugin,
+        "%sanitize_flags": "-fsanitize=" + config.sanitize if config.sanitize else "",
     }
     for word, text in sorted(words.items(), reverse=True):
         config.substitutions.append((word + r"\b", text))

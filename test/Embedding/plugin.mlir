@@ -1,0 +1,20 @@
+// A stock mlir-opt that loads the plugin knows the dialect and runs passes over it.
+// REQUIRES: plugin
+// UNSUPPORTED: asan
+// RUN: mlir-opt %s --load-dialect-plugin=%plugin --pass-pipeline='builtin.module(func.func(cse,canonicalize))' | FileCheck %s
+// RUN: not mlir-opt %s 2>&1 | FileCheck %s --check-prefix=WITHOUT
+
+// WITHOUT: error: Dialect `attn' not found
+
+!t = tensor<1x2x128x64xf32>
+
+// The two attentions are one: cse sees that attn.attention is pure, and compares the regions.
+// CHECK-LABEL: func.func @twice
+// CHECK: %[[O:.+]] = attn.attention
+// CHECK-NOT: attn.attention
+// CHECK: return %[[O]], %[[O]]
+func.func @twice(%q: !t, %k: !t, %v: !t) -> (!t, !t) {
+  %a = attn.attention %q, %k, %v mask(causal) : !t, !t, !t -> !t
+  %b = attn.attention %q, %k, %v mask(causal) : !t, !t, !t -> !t
+  return %a, %b : !t, !t
+}
