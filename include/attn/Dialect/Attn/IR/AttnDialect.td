@@ -17,6 +17,8 @@ def Attn_Dialect : Dialect {
     Nothing at this level speaks of a target. `#attn.schedule` carries the tile sizes once they are chosen.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+  let hasConstantMaterializer = 1;
+  let hasCanonicalizer = 1; // patterns whose root is an arith op
   let useDefaultAttributePrinterParser = 1;
 }
 

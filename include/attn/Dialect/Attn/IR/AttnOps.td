@@ -79,6 +79,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
   let results = (outs AnyRankedTensor:$output, Optional<AnyRankedTensor>:$lse);
   let regions = (region MaxSizedRegion<1>:$score, MaxSizedRegion<1>:$mask);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizeMethod = 1;
   let extraClassDeclaration = [{
     /// The block of the mask or score region; null where there is none.
     ::mlir::Block *getMaskBlock() { return getMask().empty() ? nullptr : &getMask().front(); }

@@ -14,6 +14,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "attn/Dialect/Attn/IR/AttnDialect.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 
+// Numbers of predicates are below 2^31, as extents are; the constraints leave that unsaid.
+
 // A predicate that expand() spells out.
 class Attn_Predicate<string mnemonic, list<Trait> traits = []>
     : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<MaskOpInterface, ["expand"]>] # traits> {
@@ -35,6 +37,7 @@ def Attn_CausalOp : Attn_PairPredicate<"causal", (ins)> {
   let description = [{
     keep = j <= i. Source: Vaswani et al. (2017), decoder.
   }];
+  let hasFolder = 1;
 }
 
 def Attn_WindowOp : Attn_PairPredicate<"window", (ins OptionalAttr<I64Attr>:$left, OptionalAttr<I64Attr>:$right)> {
@@ -43,6 +46,7 @@ def Attn_WindowOp : Attn_PairPredicate<"window", (ins OptionalAttr<I64Attr>:$lef
     keep = i - left <= j <= i + right; without a bound that side is open. Source: Beltagy et al., Longformer (2020).
     - P1: at least one of left, right; both at least 0
   }];
+  let hasVerifier = 1;
 }
 
 def Attn_DilatedWindowOp : Attn_PairPredicate<"dilated_window", (ins
@@ -54,6 +58,8 @@ def Attn_DilatedWindowOp : Attn_PairPredicate<"dilated_window", (ins
     - P2: left and right at least 0
     - P3: dilation at least 1
   }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_StrideOp : Attn_PairPredicate<"stride", (ins I64Attr:$size)> {
@@ -62,6 +68,8 @@ def Attn_StrideOp : Attn_PairPredicate<"stride", (ins I64Attr:$size)> {
     keep = (i - j) mod size == 0. Source: Child et al., Sparse Transformers (2019).
     - P4: size at least 1
   }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -74,6 +82,8 @@ def Attn_SameBlockOp : Attn_PairPredicate<"same_block", (ins I64Attr:$size)> {
     keep = i div size == j div size. Source: Liu et al., Memory Compressed Attention (2018).
     - P4: size at least 1
   }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_ChunkLookbackOp : Attn_PairPredicate<"chunk_lookback", (ins I64Attr:$size, I64Attr:$before)> {
@@ -83,6 +93,8 @@ def Attn_ChunkLookbackOp : Attn_PairPredicate<"chunk_lookback", (ins I64Attr:$si
     - P4: size at least 1
     - P5: before at least 0
   }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_LocalBlocksOp : Attn_PairPredicate<"local_blocks", (ins
@@ -93,6 +105,8 @@ def Attn_LocalBlocksOp : Attn_PairPredicate<"local_blocks", (ins
     - P4: size at least 1
     - P5: before and after at least 0
   }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_LastColumnsOp : Attn_Predicate<"last_columns"> {
@@ -103,6 +117,8 @@ def Attn_LastColumnsOp : Attn_Predicate<"last_columns"> {
   }];
   let arguments = (ins Index:$j, I64Attr:$block, I64Attr:$count);
   let assemblyFormat = "$j attr-dict";
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,6 +131,8 @@ def Attn_SameRowOp : Attn_PairPredicate<"same_row", (ins I64Attr:$width)> {
     keep = i div width == j div width. Source: Ho et al., Axial Attention (2019).
     - P7: width at least 1
   }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_SameColumnOp : Attn_PairPredicate<"same_column", (ins I64Attr:$width)> {
@@ -123,6 +141,8 @@ def Attn_SameColumnOp : Attn_PairPredicate<"same_column", (ins I64Attr:$width)> 
     keep = i mod width == j mod width. Source: Ho et al., Axial Attention (2019).
     - P7: width at least 1
   }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Attn_LocalBlocks2DOp : Attn_PairPredicate<"local_blocks_2d", (ins
@@ -135,6 +155,7 @@ def Attn_LocalBlocks2DOp : Attn_PairPredicate<"local_blocks_2d", (ins
     - P7: width at least 1
     - P8: block is [rows, columns], both at least 1; flange is [rows, columns], both at least 0
   }];
+  let hasVerifier = 1;
 }
 
 def Attn_NeighborhoodOp : Attn_PairPredicate<"neighborhood", (ins I64Attr:$size)> {
@@ -144,6 +165,7 @@ def Attn_NeighborhoodOp : Attn_PairPredicate<"neighborhood", (ins I64Attr:$size)
     is moved, not cut. Source: Hassani et al., Neighborhood Attention (2023).
     - P4: size at least 1
   }];
+  let hasVerifier = 1;
 }
 
 def Attn_Neighborhood2DOp : Attn_PairPredicate<"neighborhood_2d", (ins I64Attr:$width, DenseI64ArrayAttr:$size)> {
@@ -154,6 +176,7 @@ def Attn_Neighborhood2DOp : Attn_PairPredicate<"neighborhood_2d", (ins I64Attr:$
     - P7: width at least 1
     - P9: size is [rows, columns], both at least 1
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,6 +191,7 @@ def Attn_PrefixOp : Attn_Predicate<"prefix"> {
   }];
   let arguments = (ins Index:$j, I64Attr:$length);
   let assemblyFormat = "$j attr-dict";
+  let hasVerifier = 1;
 }
 
 def Attn_KeyLengthOp : Attn_Predicate<"key_length"> {
@@ -178,6 +202,7 @@ def Attn_KeyLengthOp : Attn_Predicate<"key_length"> {
   }];
   let arguments = (ins Index:$b, Index:$j, AnyRankedTensor:$lengths);
   let assemblyFormat = "$b `,` $j `,` $lengths attr-dict `:` type($lengths)";
+  let hasVerifier = 1;
 }
 
 def Attn_GlobalOp : Attn_PairPredicate<"global", (ins
@@ -188,6 +213,7 @@ def Attn_GlobalOp : Attn_PairPredicate<"global", (ins
     Source: Beltagy et al., Longformer (2020); Ainslie et al., ETC (2020).
     - P12: either count, at least 1, or tokens, not empty and not negative
   }];
+  let hasVerifier = 1;
 }
 
 def Attn_SameDocumentOp : Attn_Predicate<"same_document"> {
@@ -198,6 +224,7 @@ def Attn_SameDocumentOp : Attn_Predicate<"same_document"> {
   }];
   let arguments = (ins Index:$b, Index:$i, Index:$j, AnyRankedTensor:$documents);
   let assemblyFormat = "$b `,` $i `,` $j `,` $documents attr-dict `:` type($documents)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -214,6 +241,7 @@ def Attn_BlockMaskOp : Attn_Predicate<"block_mask"> {
   }];
   let arguments = (ins Index:$b, Index:$h, Index:$i, Index:$j, AnyRankedTensor:$table, I64Attr:$size);
   let assemblyFormat = "$b `,` $h `,` $i `,` $j `,` $table attr-dict `:` type($table)";
+  let hasVerifier = 1;
 }
 
 def Attn_ContainsOp : Attn_Op<"contains", [Pure, DeclareOpInterfaceMethods<MaskOpInterface, ["readInterval"]>]> {
@@ -229,6 +257,7 @@ def Attn_ContainsOp : Attn_Op<"contains", [Pure, DeclareOpInterfaceMethods<MaskO
   let arguments = (ins AnyRankedTensor:$set, Variadic<Index>:$indices, Index:$value);
   let results = (outs I1:$found);
   let assemblyFormat = "$set `[` $indices `]` `,` $value attr-dict `:` type($set)";
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,220 @@
+//===- AttnVerify.cpp - The constraints of attn.attention -------------------===//
+//
+// Constraints are numbered in AttnOps.td. Every message says what is wrong and ends with the number.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttnEmptyMask.h"
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The dimensions of a [batch, heads, tokens, features] tensor.
+enum Dim : unsigned { Batch, Heads, Tokens, Features };
+
+/// A static extent of a tensor under the name it has in messages.
+struct Extent {
+  StringRef tensor;
+  RankedTensorType type;
+  unsigned dim;
+  int64_t size() const { return type.getDimSize(dim); }
+};
+
+constexpr int64_t maxHeadDim = 576;
+constexpr int64_t maxTokens = int64_t(1) << 31;
+} // namespace
+
+static LogicalResult verifyEqual(AttentionOp op, StringRef what, Extent a, Extent b, StringRef constraint) {
+  if (ShapedType::isDynamic(a.size()) || ShapedType::isDynamic(b.size()) || a.size() == b.size())
+    return success();
+  return op.emitOpError() << a.tensor << " and " << b.tensor << " differ in " << what << ": " << a.size()
+                          << " (dimension " << a.dim << " of " << a.type << ") and " << b.size() << " (dimension "
+                          << b.dim << " of " << b.type << "); make them equal " << constraint;
+}
+
+static LogicalResult verifyRanks(AttentionOp op) {
+  for (auto [name, type] : {std::pair<StringRef, RankedTensorType>("query", op.getQueryType()),
+                            {"key", op.getKeyType()},
+                            {"value", op.getValueType()}})
+    if (type.getRank() != 4)
+      return op.emitOpError() << name << " must have rank 4, [batch, heads, tokens, head_dim], but " << type
+                              << " has rank " << type.getRank() << "; reshape it (A1)";
+  return success();
+}
+
+static LogicalResult verifyElementTypes(AttentionOp op) {
+  Type element = op.getQueryType().getElementType();
+  if (!element.isF32() && !element.isF16() && !element.isBF16())
+    return op.emitOpError() << "query has elements of type " << element << "; convert it to f32, f16 or bf16 (A2)";
+  for (auto [name, type] : {std::pair<StringRef, RankedTensorType>("key", op.getKeyType()),
+                            {"value", op.getValueType()},
+                            {"output", op.getOutputType()}})
+    if (type.getElementType() != element)
+      return op.emitOpError() << name << " has elements of type " << type.getElementType() << " where query has "
+                              << element << "; convert one of them (A2)";
+  return success();
+}
+
+static LogicalResult verifyInputs(AttentionOp op) {
+  RankedTensorType q = op.getQueryType(), k = op.getKeyType(), v = op.getValueType();
+  if (failed(verifyEqual(op, "batch", {"query", q, Batch}, {"key", k, Batch}, "(A3)")) ||
+      failed(verifyEqual(op, "batch", {"query", q, Batch}, {"value", v, Batch}, "(A3)")) ||
+      failed(verifyEqual(op, "heads", {"key", k, Heads}, {"value", v, Heads}, "(A3)")) ||
+      failed(verifyEqual(op, "number of keys", {"key", k, Tokens}, {"value", v, Tokens}, "(A3)")) ||
+      failed(verifyEqual(op, "head_dim", {"query", q, Features}, {"key", k, Features}, "(A3)")))
+    return failure();
+  int64_t heads = q.getDimSize(Heads), keyHeads = k.getDimSize(Heads);
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(keyHeads) || (keyHeads > 0 && heads % keyHeads == 0))
+    return success();
+  return op.emitOpError() << heads << " query heads cannot share " << keyHeads
+                          << " key/value heads evenly; make the number of query heads a multiple of it (A4)";
+}
+
+static LogicalResult verifyResults(AttentionOp op) {
+  RankedTensorType q = op.getQueryType(), v = op.getValueType(), out = op.getOutputType();
+  if (out.getRank() != 4)
+    return op.emitOpError() << "output must have rank 4, [batch, heads, tokens, value_dim], but " << out << " has rank "
+                            << out.getRank() << " (A5)";
+  if (failed(verifyEqual(op, "batch", {"output", out, Batch}, {"query", q, Batch}, "(A5)")) ||
+      failed(verifyEqual(op, "heads", {"output", out, Heads}, {"query", q, Heads}, "(A5)")) ||
+      failed(verifyEqual(op, "tokens", {"output", out, Tokens}, {"query", q, Tokens}, "(A5)")) ||
+      failed(verifyEqual(op, "value_dim", {"output", out, Features}, {"value", v, Features}, "(A5)")))
+    return failure();
+  if (!op.getLse())
+    return success();
+  auto lse = cast<RankedTensorType>(op.getLse().getType());
+  if (lse.getRank() != 3 || !lse.getElementType().isF32())
+    return op.emitOpError() << "lse must be a tensor [batch, heads, tokens] of f32, not " << lse << " (A6)";
+  return failure(failed(verifyEqual(op, "batch", {"lse", lse, Batch}, {"query", q, Batch}, "(A6)")) ||
+                 failed(verifyEqual(op, "heads", {"lse", lse, Heads}, {"query", q, Heads}, "(A6)")) ||
+                 failed(verifyEqual(op, "tokens", {"lse", lse, Tokens}, {"query", q, Tokens}, "(A6)")));
+}
+
+static LogicalResult verifyLimits(AttentionOp op) {
+  for (auto [name, type] :
+       {std::pair<StringRef, RankedTensorType>("query", op.getQueryType()), {"value", op.getValueType()}}) {
+    int64_t features = type.getDimSize(Features), tokens = type.getDimSize(Tokens);
+    if (!ShapedType::isDynamic(features) && (features < 1 || features > maxHeadDim))
+      return op.emitOpError() << name << " has head_dim " << features << "; it must be from 1 to " << maxHeadDim
+                              << ": split the heads (A7)";
+    if (!ShapedType::isDynamic(tokens) && tokens >= maxTokens)
+      return op.emitOpError() << name << " has " << tokens
+                              << " tokens; fewer than 2^31 can be numbered: split the sequence (A7)";
+  }
+  FloatAttr scale = op.getScaleAttr();
+  if (scale && !scale.getValue().isFinite())
+    return op.emitOpError() << "scale must be finite, not " << scale << "; leave it out for 1 / sqrt(head_dim) (A8)";
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  return failure(failed(verifyRanks(*this)) || failed(verifyElementTypes(*this)) || failed(verifyInputs(*this)) ||
+                 failed(verifyResults(*this)) || failed(verifyLimits(*this)));
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What a region is called, what it takes and yields, and which ops it holds.
+struct RegionRules {
+  StringRef name;
+  SmallVector<Type> arguments;
+  Type yields;
+  bool predicates;
+  StringRef allowed;
+};
+} // namespace
+
+static RegionRules maskRules(MLIRContext *context) {
+  return {"mask", SmallVector<Type>(4, IndexType::get(context)), IntegerType::get(context, 1), true,
+          "predicates of attn; arith, index and math ops on scalars; tensor.extract and tensor.dim"};
+}
+
+static RegionRules scoreRules(MLIRContext *context) {
+  SmallVector<Type> arguments(5, IndexType::get(context));
+  arguments[0] = Float32Type::get(context);
+  return {"score", arguments, Float32Type::get(context), false,
+          "arith, index and math ops on scalars; tensor.extract and tensor.dim"};
+}
+
+static LogicalResult verifySignature(AttentionOp op, Block &block, const RegionRules &rules) {
+  if (block.getArgumentTypes() != TypeRange(rules.arguments)) {
+    InFlightDiagnostic error = op.emitOpError() << "the " << rules.name << " block must take (";
+    llvm::interleaveComma(rules.arguments, error);
+    error << "), not (";
+    llvm::interleaveComma(block.getArgumentTypes(), error);
+    return error << ") (A9)";
+  }
+  auto yield = dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return block.back().emitOpError() << "cannot end a " << rules.name << " region; end it with attn.yield (A10)";
+  if (yield.getValue().getType() != rules.yields)
+    return yield.emitOpError() << "must yield " << rules.yields << " from a " << rules.name << " region, not "
+                               << yield.getValue().getType() << " (A10)";
+  return success();
+}
+
+static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
+
+static bool isAllowed(Operation &op, const RegionRules &rules) {
+  StringRef dialect = op.getName().getDialectNamespace();
+  bool isArithmetic = dialect == "arith" || dialect == "index" || dialect == "math";
+  if (isArithmetic)
+    return op.hasTrait<OpTrait::ConstantLike>() ||
+           (llvm::all_of(op.getOperandTypes(), isScalar) && llvm::all_of(op.getResultTypes(), isScalar));
+  bool isPredicate = isa<AttnDialect>(op.getDialect()) && isa<MaskOpInterface>(op);
+  return isa<tensor::ExtractOp, tensor::DimOp>(op) || (rules.predicates && isPredicate);
+}
+
+/// A value from outside: what it may be, and who may use it.
+static LogicalResult verifyCapture(OpOperand &use, const RegionRules &rules) {
+  Operation *user = use.getOwner();
+  Type type = use.get().getType();
+  if (isa<YieldOp>(user) || isScalar(type)) {
+    if (matchPattern(use.get(), m_Constant()))
+      return success();
+    return user->emitOpError()
+           << "uses a scalar of type " << type << " from outside the " << rules.name
+           << " region, which is known only at run time; pass it in a tensor of rank 0 or [batch] and read it "
+              "with tensor.extract (A12)";
+  }
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !isScalar(tensor.getElementType()))
+    return user->emitOpError() << "reads " << type << " from outside the " << rules.name
+                               << " region; only ranked tensors of integers, indices or floats can be captured (A13)";
+  return success();
+}
+
+static LogicalResult verifyRegion(AttentionOp op, Block *block, const RegionRules &rules) {
+  if (!block)
+    return success();
+  if (failed(verifySignature(op, *block, rules)))
+    return failure();
+  for (Operation &inner : *block) {
+    if (!isa<YieldOp>(inner) && !isAllowed(inner, rules))
+      return inner.emitOpError() << "cannot stand in a " << rules.name << " region; allowed are: " << rules.allowed
+                                 << " (A11)";
+    for (OpOperand &use : inner.getOpOperands())
+      if (use.get().getParentBlock() != block && failed(verifyCapture(use, rules)))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult AttentionOp::verifyRegions() {
+  if (failed(verifyRegion(*this, getScoreBlock(), scoreRules(getContext()))) ||
+      failed(verifyRegion(*this, getMaskBlock(), maskRules(getContext()))))
+    return failure();
+  return getMaskBlock() ? verifyKeepsSomething(*this) : success();
+}

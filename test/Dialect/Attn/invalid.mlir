@@ -1,0 +1,430 @@
+// RUN: attn-opt %s -split-input-file -verify-diagnostics
+
+// Every numbered constraint of AttnOps.td (A) and AttnAttrs.td (S).
+
+// A1: rank.
+func.func @f(%q: tensor<8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{query must have rank 4, [batch, heads, tokens, head_dim], but 'tensor<8x100x64xf32>' has rank 3; reshape it (A1)}}
+  %o = attn.attention %q, %k, %v : tensor<8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A1: more leading dimensions than batch and heads.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<1x2x8x100x64xf32>) {
+  // expected-error@+1 {{value must have rank 4, [batch, heads, tokens, head_dim], but 'tensor<1x2x8x100x64xf32>' has rank 5; reshape it (A1)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<1x2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A2: element type.
+func.func @f(%q: tensor<2x8x100x64xf64>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{query has elements of type 'f64'; convert it to f32, f16 or bf16 (A2)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf64>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A2: one element type.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf16>) {
+  // expected-error@+1 {{value has elements of type 'f16' where query has 'f32'; convert one of them (A2)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf16> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A2: the output as well.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{output has elements of type 'f16' where query has 'f32'; convert one of them (A2)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf16>
+  return
+}
+
+// -----
+
+// A3: batch.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<1x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{query and key differ in batch: 2 (dimension 0 of 'tensor<2x8x100x64xf32>') and 1 (dimension 0 of 'tensor<1x8x100x64xf32>'); make them equal (A3)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<1x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A3: batch of value.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<3x8x100x64xf32>) {
+  // expected-error@+1 {{query and value differ in batch: 2}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<3x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A3: heads of key and value.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x4x100x64xf32>) {
+  // expected-error@+1 {{key and value differ in heads: 8}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x4x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A3: number of keys.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x99x64xf32>) {
+  // expected-error@+1 {{key and value differ in number of keys: 100 (dimension 2}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x99x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A3: head_dim.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x32xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{query and key differ in head_dim: 64 (dimension 3}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x32xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A4: grouped heads.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x3x100x64xf32>, %v: tensor<2x3x100x64xf32>) {
+  // expected-error@+1 {{8 query heads cannot share 3 key/value heads evenly; make the number of query heads a multiple of it (A4)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x3x100x64xf32>, tensor<2x3x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A5: rank of the output.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{output must have rank 4, [batch, heads, tokens, value_dim], but 'tensor<2x100x64xf32>' has rank 3 (A5)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x100x64xf32>
+  return
+}
+
+// -----
+
+// A5: the output has the tokens of query.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{output and query differ in tokens: 99}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x99x64xf32>
+  return
+}
+
+// -----
+
+// A5: the output has the head_dim of value.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x32xf32>) {
+  // expected-error@+1 {{output and value differ in value_dim: 64}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x32xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A6: lse is f32.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{lse must be a tensor [batch, heads, tokens] of f32, not 'tensor<2x8x100xf16>' (A6)}}
+  %o:2 = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>, tensor<2x8x100xf16>
+  return
+}
+
+// -----
+
+// A6: shape of lse.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{lse and query differ in heads: 4}}
+  %o:2 = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>, tensor<2x4x100xf32>
+  return
+}
+
+// -----
+
+// A7: head_dim.
+func.func @f(%q: tensor<2x8x100x577xf32>, %k: tensor<2x8x100x577xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{query has head_dim 577; it must be from 1 to 576: split the heads (A7)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x577xf32>, tensor<2x8x100x577xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A7: head_dim of value.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x0xf32>) {
+  // expected-error@+1 {{value has head_dim 0; it must be from 1 to 576: split the heads (A7)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x0xf32> -> tensor<2x8x100x0xf32>
+  return
+}
+
+// -----
+
+// A7: number of tokens.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x2147483648x64xf32>, %v: tensor<2x8x2147483648x64xf32>) {
+  // expected-error@+1 {{value has 2147483648 tokens; fewer than 2^31 can be numbered: split the sequence (A7)}}
+  %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x2147483648x64xf32>, tensor<2x8x2147483648x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A8: scale.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{scale must be finite, not 0x7F800000 : f32; leave it out for 1 / sqrt(head_dim) (A8)}}
+  %o = attn.attention %q, %k, %v scale(0x7F800000 : f32) : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// What scale is.
+func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
+  // expected-error@+1 {{invalid kind of attribute specified}}
+  %o = attn.attention %q, %k, %v scale(1) : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
+  return
+}
+
+// -----
+
+// A9: arguments of the mask block.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{the mask block must take ('index', 'index', 'index', 'index'), not ('index', 'index') (A9)}}
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%i: index, %j: index):
+    %0 = attn.causal %i, %j
+    attn.yield %0 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A9: arguments of the score block.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{the score block must take ('f32', 'index', 'index', 'index', 'index'), not ('f32') (A9)}}
+  %o = attn.attention %t, %t, %t score {
+  ^bb0(%s: f32):
+    attn.yield %s : f32
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A10: what a mask yields.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{must yield 'i1' from a mask region, not 'index' (A10)}}
+    attn.yield %i : index
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A10: what a score yields.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  %o = attn.attention %t, %t, %t score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %0 = arith.constant true
+    // expected-error@+1 {{must yield 'f32' from a score region, not 'i1' (A10)}}
+    attn.yield %0 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A10: the terminator.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = attn.causal %i, %j
+    // expected-error@+1 {{cannot end a mask region; end it with attn.yield (A10)}}
+    llvm.unreachable
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A11: an op that a mask region cannot hold.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = attn.causal %i, %j
+    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars; tensor.extract and tensor.dim (A11)}}
+    %1 = scf.if %0 -> i1 {
+      scf.yield %0 : i1
+    } else {
+      scf.yield %0 : i1
+    }
+    attn.yield %1 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A11: arithmetic on whole tensors.
+func.func @f(%t: tensor<?x?x?x64xf32>, %d: tensor<4xi32>) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars}}
+    %0 = arith.addi %d, %d : tensor<4xi32>
+    %1 = tensor.extract %0[%b] : tensor<4xi32>
+    %2 = arith.trunci %1 : i32 to i1
+    attn.yield %2 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A11: an op that a score region cannot hold.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  %o = attn.attention %t, %t, %t score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{cannot stand in a score region; allowed are: arith, index and math ops on scalars; tensor.extract and tensor.dim (A11)}}
+    %0 = attn.causal %i, %j
+    %1 = arith.uitofp %0 : i1 to f32
+    attn.yield %1 : f32
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A12: a run-time scalar.
+func.func @f(%t: tensor<?x?x?x64xf32>, %n: index) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{uses a scalar of type 'index' from outside the mask region, which is known only at run time; pass it in a tensor of rank 0 or [batch] and read it with tensor.extract (A12)}}
+    %0 = arith.cmpi slt, %j, %n : index
+    attn.yield %0 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A12: a run-time scalar that is yielded.
+func.func @f(%t: tensor<?x?x?x64xf32>, %n: i1) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{uses a scalar of type 'i1' from outside the mask region}}
+    attn.yield %n : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A13: unranked tensors.
+func.func @f(%t: tensor<?x?x?x64xf32>, %n: tensor<*xi32>) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{reads 'tensor<*xi32>' from outside the mask region; only ranked tensors of integers, indices or floats can be captured (A13)}}
+    %d = tensor.dim %n, %j : tensor<*xi32>
+    %0 = arith.cmpi slt, %j, %d : index
+    attn.yield %0 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A13: element types.
+func.func @f(%t: tensor<?x?x?x64xf32>, %n: tensor<?xcomplex<f32>>) {
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{reads 'tensor<?xcomplex<f32>>' from outside the mask region}}
+    %d = tensor.dim %n, %j : tensor<?xcomplex<f32>>
+    %0 = arith.cmpi slt, %j, %d : index
+    attn.yield %0 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A14: a constant.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-note@+1 {{in the mask of this attention}}
+  %o = attn.attention %t, %t, %t mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %0 = attn.causal %i, %j
+    // expected-error@+1 {{the mask keeps nothing: this constant is false; change it or leave the attention out (A14)}}
+    %1 = arith.constant false
+    %2 = arith.andi %0, %1 : i1
+    attn.yield %2 : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A14: a condition and its negation.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+3 {{the mask keeps nothing: this condition excludes another one that must hold as well; change it or leave the attention out (A14)}}
+  // expected-note@+2 {{the other condition}}
+  // expected-note@+1 {{in the mask of this attention}}
+  %o = attn.attention %t, %t, %t mask(prefix(3) and causal and not prefix(3)) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A14: distances that exclude each other.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+3 {{the mask keeps nothing: this condition excludes another one that must hold as well; change it or leave the attention out (A14)}}
+  // expected-note@+2 {{the other condition}}
+  // expected-note@+1 {{in the mask of this attention}}
+  %o = attn.attention %t, %t, %t mask(not window(right = 5) and stride(2) and causal) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A14: both parts of a disjunction.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+3 {{the mask keeps nothing: this condition excludes another one that must hold as well; change it or leave the attention out (A14)}}
+  // expected-note@+2 {{the other condition}}
+  // expected-note@+1 {{in the mask of this attention}}
+  %o = attn.attention %t, %t, %t mask((causal and not causal) or (stride(2) and not (causal or stride(2)))) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// S1: sizes.
+// expected-error@+1 {{query_tile must be at least 1, not 0 (S1)}}
+#s = #attn.schedule<query_tile = 0>
+func.func private @f() attributes {s = #s}
+
+// -----
+
+// S1: split.
+// expected-error@+1 {{split must be at least 0 (0: never split), not -1 (S1)}}
+#s = #attn.schedule<split = -1>
+func.func private @f() attributes {s = #s}
+
+// -----
+
+// S2: key tiles are made of granules.
+// expected-error@+1 {{key_tile 40 must be a multiple of granule 16 (S2)}}
+#s = #attn.schedule<key_tile = 40, granule = 16>
+func.func private @f() attributes {s = #s}
+
+// -----
+
+// S3: nothing to reindex.
+// expected-error@+1 {{reindex = dense needs reindex_size = 1, not 4; leave it out or choose residue or block (S3)}}
+#s = #attn.schedule<reindex_size = 4>
+func.func private @f() attributes {s = #s}

@@ -1,0 +1,132 @@
+// RUN: attn-opt %s --verify-roundtrip | FileCheck %s
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+
+// Every op and clause of the dialect as written in full; sugar.mlir has the short forms.
+
+!t = tensor<?x?x?x64xf32>
+
+// All clauses, both regions, both results.
+// CHECK-LABEL: func @clauses
+func.func @clauses(%q: !t, %k: !t, %v: !t, %slope: tensor<?xf32>) -> (!t, tensor<?x?x?xf32>) {
+  // CHECK: attn.attention %{{.*}} scale(1.250000e-01) align(bottom_right) score {
+  // CHECK-NEXT: ^bb0(%[[S:.*]]: f32, %{{.*}}: index, %[[H:.*]]: index, %{{.*}}: index, %{{.*}}: index):
+  // CHECK-NEXT: tensor.extract %{{.*}}[%[[H]]]
+  // CHECK: attn.yield %{{.*}} : f32
+  // CHECK-NEXT: } mask {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
+  // CHECK-NEXT: arith.cmpi sle, %[[J]], %[[I]] : index
+  // CHECK-NEXT: attn.yield %{{.*}} : i1
+  // CHECK-NEXT: } schedule(#attn.schedule<query_tile = 16, reindex = residue, reindex_size = 4>) {note = "kept"}
+  // CHECK-SAME: -> tensor<?x?x?x64xf32>, tensor<?x?x?xf32>
+  %o, %lse = attn.attention %q, %k, %v scale(0.125) align(bottom_right) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %m = tensor.extract %slope[%h] : tensor<?xf32>
+    %d = arith.subi %j, %i : index
+    %di = arith.index_cast %d : index to i64
+    %df = arith.sitofp %di : i64 to f32
+    %bias = arith.mulf %m, %df : f32
+    %r = arith.addf %s, %bias : f32
+    attn.yield %r : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %past = arith.cmpi sle, %j, %i : index
+    attn.yield %past : i1
+  } schedule(#attn.schedule<query_tile = 16, key_tile = 128, reindex = residue, reindex_size = 4>) {note = "kept"} : !t, !t, !t -> !t, tensor<?x?x?xf32>
+  return %o, %lse : !t, tensor<?x?x?xf32>
+}
+
+// No clause; grouped heads; value_dim differs from head_dim; a scale that is not f64.
+// CHECK-LABEL: func @plain
+func.func @plain(%q: tensor<2x8x100x64xbf16>, %k: tensor<2x2x300x64xbf16>, %v: tensor<2x2x300x32xbf16>) -> tensor<2x8x100x32xbf16> {
+  // CHECK-NEXT: attn.attention %{{[^:]*}} scale(5.000000e-01 : f32) schedule(#attn.schedule<>) : tensor<2x8x100x64xbf16>
+  %o = attn.attention %q, %k, %v scale(0.5 : f32) align(top_left) schedule(#attn.schedule<>) : tensor<2x8x100x64xbf16>, tensor<2x2x300x64xbf16>, tensor<2x2x300x32xbf16> -> tensor<2x8x100x32xbf16>
+  return %o : tensor<2x8x100x32xbf16>
+}
+
+// Predicates over values other than the positions print as a region.
+// CHECK-LABEL: func @predicates
+func.func @predicates(%q: !t, %k: !t, %v: !t, %int: tensor<?x?xi32>, %len: tensor<?xi64>, %one: tensor<index>, %table: tensor<?x?x?x?xi1>) -> !t {
+  // CHECK: } mask {
+  // CHECK-NEXT: ^bb0(%[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index):
+  %o = attn.attention %q, %k, %v score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    attn.yield %s : f32
+  } mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // CHECK-NEXT: attn.causal %[[I]], %[[J]]
+    %0 = attn.causal %i, %j
+    // CHECK-NEXT: attn.window %[[I]], %[[J]] {left = 255 : i64}
+    %1 = attn.window %i, %j {left = 255}
+    // CHECK-NEXT: attn.dilated_window %[[I]], %[[J]] {dilation = 2 : i64, left = 3 : i64}
+    %2 = attn.dilated_window %i, %j {left = 3, right = 0, dilation = 2}
+    // CHECK-NEXT: attn.stride %[[I]], %[[J]] {size = 128 : i64}
+    %3 = attn.stride %i, %j {size = 128}
+    // CHECK-NEXT: attn.same_block %[[I]], %[[J]] {size = 128 : i64}
+    %4 = attn.same_block %i, %j {size = 128}
+    // CHECK-NEXT: attn.chunk_lookback %[[I]], %[[J]] {before = 1 : i64, size = 64 : i64}
+    %5 = attn.chunk_lookback %i, %j {size = 64, before = 1}
+    // CHECK-NEXT: attn.local_blocks %[[I]], %[[J]] {before = 256 : i64, size = 256 : i64}
+    %6 = attn.local_blocks %i, %j {size = 256, before = 256}
+    // CHECK-NEXT: attn.last_columns %[[J]] {block = 128 : i64, count = 32 : i64}
+    %7 = attn.last_columns %j {block = 128, count = 32}
+    // CHECK-NEXT: attn.same_row %[[I]], %[[J]] {width = 64 : i64}
+    %8 = attn.same_row %i, %j {width = 64}
+    // CHECK-NEXT: attn.same_column %[[I]], %[[J]] {width = 64 : i64}
+    %9 = attn.same_column %i, %j {width = 64}
+    // CHECK-NEXT: attn.local_blocks_2d %[[I]], %[[J]] {block = array<i64: 8, 8>, flange = array<i64: 4, 0>, width = 64 : i64}
+    %10 = attn.local_blocks_2d %i, %j {width = 64, block = array<i64: 8, 8>, flange = array<i64: 4, 0>}
+    // CHECK-NEXT: attn.neighborhood %[[I]], %[[J]] {size = 7 : i64}
+    %11 = attn.neighborhood %i, %j {size = 7}
+    // CHECK-NEXT: attn.neighborhood_2d %[[I]], %[[J]] {size = array<i64: 3, 5>, width = 64 : i64}
+    %12 = attn.neighborhood_2d %i, %j {width = 64, size = array<i64: 3, 5>}
+    // CHECK-NEXT: attn.prefix %[[J]] {length = 10 : i64}
+    %13 = attn.prefix %j {length = 10}
+    // CHECK-NEXT: attn.key_length %[[B]], %[[J]], %{{.*}} : tensor<?xi64>
+    %14 = attn.key_length %b, %j, %len : tensor<?xi64>
+    // CHECK-NEXT: attn.key_length %[[B]], %[[J]], %{{.*}} : tensor<index>
+    %15 = attn.key_length %b, %j, %one : tensor<index>
+    // CHECK-NEXT: attn.global %[[I]], %[[J]] {count = 4 : i64}
+    %16 = attn.global %i, %j {count = 4}
+    // CHECK-NEXT: attn.global %[[I]], %[[J]] {tokens = array<i64: 0, 9>}
+    %17 = attn.global %i, %j {tokens = array<i64: 0, 9>}
+    // CHECK-NEXT: attn.same_document %[[B]], %[[I]], %[[J]], %{{.*}} : tensor<?x?xi32>
+    %18 = attn.same_document %b, %i, %j, %int : tensor<?x?xi32>
+    // CHECK-NEXT: attn.block_mask %[[B]], %[[H]], %[[I]], %[[J]], %{{.*}} {size = 64 : i64} : tensor<?x?x?x?xi1>
+    %19 = attn.block_mask %b, %h, %i, %j, %table {size = 64} : tensor<?x?x?x?xi1>
+    // CHECK-NEXT: attn.contains %{{.*}}[%[[B]]], %[[J]] : tensor<?x?xi32>
+    %20 = attn.contains %int[%b], %j : tensor<?x?xi32>
+    // CHECK-NEXT: attn.contains %{{.*}}[], %[[J]] : tensor<?xi64>
+    %21 = attn.contains %len[], %j : tensor<?xi64>
+    // CHECK-NEXT: attn.num_keys
+    %22 = attn.num_keys
+    // CHECK-NEXT: attn.num_queries
+    %23 = attn.num_queries
+    %24 = arith.cmpi slt, %22, %23 : index
+    attn.yield %24 : i1
+  } : !t, !t, !t -> !t
+  return %o : !t
+}
+
+// What a region may hold besides: tensor.dim, math and index ops, constants and tensor constants from inside and outside.
+// CHECK-LABEL: func @region_ops
+func.func @region_ops(%q: !t, %k: !t, %v: !t) -> !t {
+  // CHECK: dense<[1, 0]> : tensor<2xi8>
+  %outside = arith.constant dense<[1, 0]> : tensor<2xi8>
+  %two = arith.constant 2 : index
+  %o = attn.attention %q, %k, %v mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %inside = arith.constant dense<[0, 1]> : tensor<2xi8>
+    // CHECK: tensor.dim
+    %n = tensor.dim %k, %two : !t
+    %half = index.divs %n, %two
+    %parity = arith.remui %j, %two : index
+    %x = tensor.extract %outside[%parity] : tensor<2xi8>
+    %y = tensor.extract %inside[%parity] : tensor<2xi8>
+    %z = math.absi %x : i8
+    %a = arith.cmpi eq, %z, %y : i8
+    %c = index.cmp slt(%j, %half)
+    %keep = arith.ori %a, %c : i1
+    attn.yield %keep : i1
+  } : !t, !t, !t -> !t
+  return %o : !t
+}
