@@ -1,0 +1,60 @@
+// What is linked into every object: complete, small in what it needs, and free of anything one target alone has.
+
+#include "attn/Runtime/Bitcode.h"
+
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "gtest/gtest.h"
+
+#include <set>
+
+namespace {
+
+std::unique_ptr<llvm::Module> load(llvm::LLVMContext &context, bool threads) {
+  llvm::ArrayRef<unsigned char> bytes = attn::runtimeBitcode(threads);
+  llvm::StringRef text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  auto module = llvm::parseBitcodeFile({text, "runtime"}, context);
+  EXPECT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  return module ? std::move(*module) : nullptr;
+}
+
+TEST(RuntimeBitcode, DefinesItsDoors) {
+  for (bool threads : {false, true}) {
+    llvm::LLVMContext context;
+    auto module = load(context, threads);
+    ASSERT_TRUE(module);
+    EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+    for (const char *name : {"attn_call", "attn_range"}) {
+      llvm::Function *function = module->getFunction(name);
+      ASSERT_TRUE(function && !function->isDeclaration()) << name;
+      EXPECT_TRUE(function->hasHiddenVisibility()) << name;
+    }
+    for (const char *name : {"attn_last_error", "attn_plan_free"}) {
+      llvm::Function *function = module->getFunction(name);
+      ASSERT_TRUE(function && !function->isDeclaration()) << name;
+      EXPECT_TRUE(function->hasWeakAnyLinkage() && function->hasDefaultVisibility()) << name;
+    }
+  }
+}
+
+TEST(RuntimeBitcode, NeedsLibcAndOpenMPAlone) {
+  const std::set<llvm::StringRef> libc = {"malloc", "calloc", "realloc", "aligned_alloc",
+                                          "free",   "memcpy", "memset",  "snprintf"};
+  for (bool threads : {false, true}) {
+    llvm::LLVMContext context;
+    auto module = load(context, threads);
+    ASSERT_TRUE(module);
+    for (llvm::Function &function : *module) {
+      llvm::StringRef name = function.getName();
+      if (!function.isDeclaration() || libc.count(name) || (threads && name.starts_with("__kmpc_")))
+        continue;
+      EXPECT_TRUE(name.starts_with("llvm.")) << name.str();
+      EXPECT_FALSE(name.starts_with("llvm.x86") || name.starts_with("llvm.va_")) << name.str();
+    }
+    EXPECT_TRUE(module->getModuleInlineAsm().empty());
+  }
+}
+
+} // namespace
