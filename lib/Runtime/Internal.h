@@ -85,13 +85,13 @@ struct attn_plan {
 enum { ATTN_ERROR_SIZE = 512 };
 char *attn_error_text(void);
 
-/* `FAIL(call, status, format, ...)`: leaves the message "function: ..." and is the status. */
-#define FAIL(call, status, format, ...)                                                                                \
+/* `ATTN_FAIL(call, status, format, ...)`: leaves the message "function: ..." and is the status. */
+#define ATTN_FAIL(call, status, format, ...)                                                                           \
   (snprintf(attn_error_text(), ATTN_ERROR_SIZE, "%s: " format, attn_function_name(&(call)->program), __VA_ARGS__),     \
    (status))
 /* The same about one tensor: "function: argument 'k': ...". */
-#define FAIL_ARGUMENT(call, tensor, status, format, ...)                                                               \
-  FAIL(call, status, "argument '%s': " format, attn_tensor_name(&(call)->program, tensor), __VA_ARGS__)
+#define ATTN_FAIL_ARGUMENT(call, tensor, status, format, ...)                                                          \
+  ATTN_FAIL(call, status, "argument '%s': " format, attn_tensor_name(&(call)->program, tensor), __VA_ARGS__)
 
 static inline const char *attn_function_name(const AttnProgram *p) { return p->strings + p->function->name; }
 static inline const char *attn_tensor_name(const AttnProgram *p, int64_t t) { return p->strings + p->tensors[t].name; }

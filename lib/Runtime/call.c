@@ -17,7 +17,7 @@ static int open_call(AttnCall *call) {
   size_t tensors = (size_t)call->program.function->num_tensors, symbols = (size_t)call->program.function->num_symbols;
   call->tensors = calloc(1, tensors * sizeof(AttnMemRef) + 2 * symbols * sizeof(int64_t) + 1);
   if (!call->tensors)
-    return FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "call");
+    return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "call");
   call->extents = (int64_t *)(call->tensors + tensors);
   call->definers = call->extents + symbols;
   for (size_t s = 0; s < symbols; s++)
@@ -52,7 +52,7 @@ static int run(AttnCall *call, const attn_plan *plan) {
     status = attn_run(launches, function->num_kernels, function->threads != 0);
   }
   free(launches);
-  return status == ATTN_OK ? ATTN_OK : FAIL(call, status, "out of memory for the %s", "tasks");
+  return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the %s", "tasks");
 }
 
 static int plan_or_run(AttnCall *call, int mode, attn_plan **plan) {
@@ -70,7 +70,7 @@ int attn_call(const AttnFunction *function, const char *strings, void *const *co
               int mode, attn_plan **plan) {
   AttnCall call = {.program = open_program(function, strings, code)};
   if (mode == ATTN_CALL_PLAN && !plan)
-    return FAIL(&call, ATTN_NULL_ARGUMENT, "the place for the plan is %s", "null");
+    return ATTN_FAIL(&call, ATTN_NULL_ARGUMENT, "the place for the plan is %s", "null");
   int status = open_call(&call);
   if (status != ATTN_OK)
     return status;

@@ -12,7 +12,7 @@ typedef struct {
   const DLTensor *got;
 } Argument;
 
-#define REFUSE(arg, status, format, ...) FAIL_ARGUMENT((arg)->call, (arg)->index, status, format, __VA_ARGS__)
+#define REFUSE(arg, status, format, ...) ATTN_FAIL_ARGUMENT((arg)->call, (arg)->index, status, format, __VA_ARGS__)
 
 static int check_pointer(const Argument *arg) {
   return arg->got ? ATTN_OK : REFUSE(arg, ATTN_NULL_ARGUMENT, "%s pointer", "null");
@@ -153,9 +153,9 @@ int attn_check_heads(AttnCall *call) {
     const AttnKernel *kernel = &call->program.kernels[k];
     int64_t heads = call->tensors[kernel->query].extents[1], kv_heads = call->tensors[kernel->key].extents[1];
     if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0)
-      return FAIL_ARGUMENT(call, kernel->query, ATTN_WRONG_EXTENT,
-                           "%lld heads are not a multiple of the %lld heads of '%s'", (long long)heads,
-                           (long long)kv_heads, attn_tensor_name(&call->program, kernel->key));
+      return ATTN_FAIL_ARGUMENT(call, kernel->query, ATTN_WRONG_EXTENT,
+                                "%lld heads are not a multiple of the %lld heads of '%s'", (long long)heads,
+                                (long long)kv_heads, attn_tensor_name(&call->program, kernel->key));
   }
   return ATTN_OK;
 }

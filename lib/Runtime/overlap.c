@@ -94,11 +94,12 @@ int attn_check_overlap(AttnCall *call, int64_t count) {
       continue;
     Span out = make_span(&tensors[t], &call->tensors[t]);
     if (may_overlap_itself(&out))
-      return FAIL_ARGUMENT(call, t, ATTN_OVERLAP, "%s elements share memory by their strides", "its");
+      return ATTN_FAIL_ARGUMENT(call, t, ATTN_OVERLAP, "%s elements share memory by their strides", "its");
     for (int64_t other = 0; other < count; other++) {
       Span span = make_span(&tensors[other], &call->tensors[other]);
       if (other != t && may_overlap(&out, &span))
-        return FAIL_ARGUMENT(call, t, ATTN_OVERLAP, "shares memory with '%s'", attn_tensor_name(&call->program, other));
+        return ATTN_FAIL_ARGUMENT(call, t, ATTN_OVERLAP, "shares memory with '%s'",
+                                  attn_tensor_name(&call->program, other));
     }
   }
   return ATTN_OK;

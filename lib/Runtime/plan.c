@@ -1,4 +1,6 @@
-/* The planner: rectangles of (query tile, key granule) are classified, big ones first, and PARTIAL ones are split. */
+/* The planner: for every query tile, ranges of keys are classified, long ones first, and PARTIAL ones are split down to
+ * the granule. Where to cut first is guessed from the two tiles above, as borders of masks run along lines: a tile then
+ * costs about one reading for each of its FULL and EMPTY ranges and one for each PARTIAL granule. */
 #include "Internal.h"
 
 #include <stdlib.h>
@@ -7,6 +9,9 @@
 /* Tiles are planned in units of this many, one unit by one thread. A constant, so that plans never depend on the
  * threads. */
 enum { UNIT_TILES = 128 };
+/* A run that one tile alone lets expect to be PARTIAL is read granule by granule up to this many; two tiles are
+ * believed. */
+enum { SHORT_PARTIAL = 8 };
 
 /* A run in the list of its tile. */
 typedef struct {
@@ -46,11 +51,6 @@ typedef struct {
   int64_t first_slot; /* slot of query tile 0 in the unit's arrays (may be negative) */
 } Row;
 
-/* Query tiles [t0, t1) by key granules [g0, g1). */
-typedef struct {
-  int64_t t0, t1, g0, g1;
-} Rect;
-
 static int grow(Unit *unit) {
   if (unit->capacity > INT32_MAX / 2)
     return 0;
@@ -84,25 +84,19 @@ static void append(Unit *unit, int64_t slot, AttnRun run) {
   unit->counts[slot]++;
 }
 
-static int32_t classify(const Row *row, const Rect *rect) {
+/* Query tile `t` by key granules [g0, g1). */
+static int32_t classify(const Row *row, int64_t t, int64_t g0, int64_t g1) {
   const AttnKernel *kernel = row->planner->kernel;
   const AttnClassRows *rows = &row->rows;
   int64_t first_query = rows->query_token + rows->query_offset;
-  int64_t i_lo = first_query + rect->t0 * kernel->query_tile * rows->query_step;
-  int64_t i_hi = first_query + (min64(rect->t1 * kernel->query_tile, rows->query_count) - 1) * rows->query_step;
-  int64_t j_lo = rows->key_token + rect->g0 * kernel->key_granule * rows->key_step;
-  int64_t j_hi = rows->key_token + (min64(rect->g1 * kernel->key_granule, rows->key_count) - 1) * rows->key_step;
+  int64_t i_lo = first_query + t * kernel->query_tile * rows->query_step;
+  int64_t i_hi = first_query + (min64((t + 1) * kernel->query_tile, rows->query_count) - 1) * rows->query_step;
+  int64_t j_lo = rows->key_token + g0 * kernel->key_granule * rows->key_step;
+  int64_t j_hi = rows->key_token + (min64(g1 * kernel->key_granule, rows->key_count) - 1) * rows->key_step;
   return row->planner->classify(row->planner->context, row->b, row->h, i_lo, i_hi, j_lo, j_hi);
 }
 
-static void append_all(const Row *row, const Rect *rect, int32_t kind) {
-  int64_t granule = row->planner->kernel->key_granule;
-  AttnRun run = {(int32_t)(rect->g0 * granule), (int32_t)min64(rect->g1 * granule, row->rows.key_count), kind};
-  for (int64_t t = rect->t0; t < rect->t1; t++)
-    append(row->unit, row->first_slot + t, run);
-}
-
-/* The multiple of the largest power of two inside (lo, hi): neighbours then share their borders. */
+/* The multiple of the largest power of two inside (lo, hi): neighbouring tiles then cut at the same keys. */
 static int64_t split_point(int64_t lo, int64_t hi) {
   int64_t mid = hi - 1;
   while ((mid & (mid - 1)) > lo)
@@ -110,24 +104,51 @@ static int64_t split_point(int64_t lo, int64_t hi) {
   return mid;
 }
 
-/* Visits the keys of every tile in order, so that runs can simply be appended. */
-static void visit(const Row *row, Rect rect) {
-  int32_t kind = row->planner->classify ? classify(row, &rect) : ATTN_FULL;
-  if (kind == ATTN_EMPTY || row->unit->failed)
+/* Visits the keys in order, so that runs can simply be appended. */
+static void visit(const Row *row, int64_t t, int64_t g0, int64_t g1) {
+  if (g0 >= g1 || row->unit->failed)
     return;
-  int64_t tiles = rect.t1 - rect.t0, granules = rect.g1 - rect.g0;
-  if (kind == ATTN_FULL || (tiles == 1 && granules == 1)) {
-    append_all(row, &rect, kind);
-    return;
+  int32_t kind = row->planner->classify ? classify(row, t, g0, g1) : ATTN_FULL;
+  if (kind == ATTN_PARTIAL && g1 - g0 > 1) {
+    int64_t middle = split_point(g0, g1);
+    visit(row, t, g0, middle);
+    visit(row, t, middle, g1);
+  } else if (kind != ATTN_EMPTY) {
+    int64_t granule = row->planner->kernel->key_granule;
+    append(row->unit, row->first_slot + t,
+           (AttnRun){(int32_t)(g0 * granule), (int32_t)min64(g1 * granule, row->rows.key_count), kind});
   }
-  const AttnKernel *kernel = row->planner->kernel;
-  Rect low = rect, high = rect;
-  if (granules == 1 || (tiles > 1 && tiles * kernel->query_tile >= granules * kernel->key_granule))
-    low.t1 = high.t0 = split_point(rect.t0, rect.t1);
-  else
-    low.g1 = high.g0 = split_point(rect.g0, rect.g1);
-  visit(row, low);
-  visit(row, high);
+}
+
+/* Where the border that was at key `before` two tiles above and at key `last` one tile above should be now, in
+ * granules. */
+static int64_t extrapolate(int64_t before, int64_t last, int64_t granule, int64_t lo, int64_t hi) {
+  int64_t guess = 2 * ceil_div(last, granule) - ceil_div(before, granule);
+  return min64(max64(guess, lo), hi);
+}
+
+/* Visits all keys of a tile, cut where the tiles above let expect borders. A wrong guess costs readings, nothing else.
+ */
+static void plan_tile(const Row *row, int64_t t, int64_t tiles_above) {
+  const Unit *unit = row->unit;
+  int64_t slot = row->first_slot + t, granule = row->planner->kernel->key_granule, at = 0;
+  int64_t end = ceil_div(row->rows.key_count, granule);
+  int32_t last = tiles_above > 0 ? unit->first[slot - 1] : -1;
+  int32_t before = tiles_above > 1 && unit->counts[slot - 1] == unit->counts[slot - 2] ? unit->first[slot - 2] : last;
+  while (last >= 0) {
+    AttnRun run = unit->nodes[last].run, old = unit->nodes[before].run;
+    int64_t from = extrapolate(old.begin, run.begin, granule, at, end);
+    int64_t to = extrapolate(old.end, run.end, granule, from, end);
+    int granular = run.kind == ATTN_PARTIAL && (before != last || to - from <= SHORT_PARTIAL);
+    visit(row, t, at, from);
+    for (at = from; granular && at < to; at++)
+      visit(row, t, at, at + 1);
+    visit(row, t, at, to);
+    at = to;
+    last = unit->nodes[last].next;
+    before = unit->nodes[before].next;
+  }
+  visit(row, t, at, end);
 }
 
 /* Plans query tiles [t0, t1) of plan row `index`; tiles beyond the end of a short class stay empty. */
@@ -142,7 +163,8 @@ static void plan_row(const Planner *planner, const AttnPlan *plan, Unit *unit, i
   t1 = min64(t1, ceil_div(row.rows.query_count, planner->kernel->query_tile));
   if (t0 >= t1 || row.rows.key_count == 0)
     return;
-  visit(&row, (Rect){t0, t1, 0, ceil_div(row.rows.key_count, planner->kernel->key_granule)});
+  for (int64_t t = t0; t < t1; t++)
+    plan_tile(&row, t, t - t0);
 }
 
 /* Puts the runs of a unit in tile order. */

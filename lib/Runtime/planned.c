@@ -33,9 +33,9 @@ static int build_tables(AttnCall *call, const AttnProblem *problem, AttnTables *
   int64_t culprit = 0, limit = member_limit(&problem->shape);
   int status = attn_tables_build(kernel, sources, limit, problem->shape.threads, tables, &culprit);
   if (status == ATTN_WRONG_EXTENT)
-    return FAIL_ARGUMENT(call, kernel->captured[culprit], status,
-                         "holds a number above %lld; unused entries are negative", (long long)limit);
-  return status == ATTN_OK ? ATTN_OK : FAIL(call, status, "out of memory for the tables of the %s", "mask");
+    return ATTN_FAIL_ARGUMENT(call, kernel->captured[culprit], status,
+                              "holds a number above %lld; unused entries are negative", (long long)limit);
+  return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the tables of the %s", "mask");
 }
 
 static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
@@ -47,7 +47,7 @@ static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
   if (problem.kernel->has_mask)
     reading.classify = (AttnClassify)call->program.code[problem.kernel->code_classify];
   status = attn_plan_build(problem.kernel, &problem.shape, classify, &reading, &plan->plans[index]);
-  return status == ATTN_OK ? ATTN_OK : FAIL(call, status, "out of memory for the %s", "plan");
+  return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the %s", "plan");
 }
 
 static void release(attn_plan *plan) {
@@ -78,7 +78,7 @@ static attn_plan *allocate(const AttnFunction *function) {
 int attn_make_plan(AttnCall *call, attn_plan **result) {
   const AttnFunction *function = call->program.function;
   attn_plan *plan = allocate(function);
-  int status = plan ? ATTN_OK : FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "plan");
+  int status = plan ? ATTN_OK : ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "plan");
   if (plan)
     memcpy(plan->extents, call->extents, (size_t)function->num_symbols * sizeof(int64_t));
   for (int64_t k = 0; k < function->num_kernels && status == ATTN_OK; k++)
@@ -93,13 +93,13 @@ int attn_make_plan(AttnCall *call, attn_plan **result) {
 /* An extent that only outputs have (-1 in the plan) is free. */
 int attn_check_plan(AttnCall *call, const attn_plan *plan) {
   if (!plan)
-    return FAIL(call, ATTN_NULL_ARGUMENT, "the plan is %s", "null");
+    return ATTN_FAIL(call, ATTN_NULL_ARGUMENT, "the plan is %s", "null");
   if (plan->function != call->program.function)
-    return FAIL(call, ATTN_WRONG_PLAN, "the plan was made by %s function", "another");
+    return ATTN_FAIL(call, ATTN_WRONG_PLAN, "the plan was made by %s function", "another");
   for (int64_t s = 0; s < call->program.function->num_symbols; s++)
     if (plan->extents[s] >= 0 && plan->extents[s] != call->extents[s])
-      return FAIL(call, ATTN_WRONG_PLAN, "the plan was made for %s = %lld, but '%s' has %lld",
-                  attn_symbol_name(&call->program, s), (long long)plan->extents[s],
-                  attn_tensor_name(&call->program, call->definers[s]), (long long)call->extents[s]);
+      return ATTN_FAIL(call, ATTN_WRONG_PLAN, "the plan was made for %s = %lld, but '%s' has %lld",
+                       attn_symbol_name(&call->program, s), (long long)plan->extents[s],
+                       attn_tensor_name(&call->program, call->definers[s]), (long long)call->extents[s]);
   return ATTN_OK;
 }

@@ -37,7 +37,8 @@ static int allocate(AttnCall *call, int64_t t) {
 }
 
 static int no_memory(AttnCall *call, int64_t t) {
-  return FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the intermediate '%s'", attn_tensor_name(&call->program, t));
+  return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the intermediate '%s'",
+                   attn_tensor_name(&call->program, t));
 }
 
 int attn_describe_internals(AttnCall *call) {

@@ -52,7 +52,7 @@ static int64_t read_element(const Table *table, int64_t offset) {
   case 16:
     return table->code == DTYPE_UINT ? *(const uint16_t *)at : *(const int16_t *)at;
   case 32:
-    return table->code == DTYPE_UINT ? *(const uint32_t *)at : *(const int32_t *)at;
+    return table->code == DTYPE_UINT ? (int64_t)*(const uint32_t *)at : *(const int32_t *)at;
   default:
     return *(const int64_t *)at;
   }

@@ -1,7 +1,8 @@
 /* The planner: which key rows each query tile has to look at, found from a mask's interval reading alone.
  *
- * Big rectangles of (query position, key position) are classified first, and only PARTIAL ones are split further, down
- * to one query tile by one key granule. The cost follows the number of runs kept, not queries times keys.
+ * For every query tile long ranges of keys are classified first, and only PARTIAL ones are split further, down to one
+ * key granule. Borders are looked for where the tiles above had theirs, so the cost follows the number of runs kept,
+ * not queries times keys.
  */
 #ifndef ATTN_RUNTIME_PLAN_H
 #define ATTN_RUNTIME_PLAN_H
@@ -16,8 +17,7 @@ extern "C" {
 typedef struct {
   int64_t batches, heads; /* heads: query heads */
   int64_t num_queries, num_keys;
-  int64_t
-      threads; /* 1: classify may be called from several threads at once (where the runtime was built with OpenMP) */
+  int64_t threads; /* 1: classify may be called from several threads at once */
 } AttnPlanShape;
 
 /* The query and key rows of one class: row r is token first + r * step. Classes are numbered in the order of their

@@ -13,6 +13,8 @@ using namespace attn::test;
 #ifdef ATTN_TEST_OPENMP
 extern "C" void omp_set_num_threads(int);
 static void setThreads(int count) { omp_set_num_threads(count); }
+// Threads that libomp keeps until the end of the process are no leak of ours.
+extern "C" const char *__lsan_default_suppressions() { return "leak:libomp"; }
 #else
 static void setThreads(int) {}
 #endif
