@@ -1,6 +1,5 @@
 // A stock mlir-opt that loads the plugin knows the dialect and runs passes over it.
 // REQUIRES: plugin
-// UNSUPPORTED: asan
 // RUN: mlir-opt %s --load-dialect-plugin=%plugin --pass-pipeline='builtin.module(func.func(cse,canonicalize))' | FileCheck %s
 // RUN: not mlir-opt %s 2>&1 | FileCheck %s --check-prefix=WITHOUT
 
