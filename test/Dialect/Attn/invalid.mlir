@@ -305,7 +305,7 @@ func.func @f(%t: tensor<?x?x?x64xf32>) {
 func.func @f(%t: tensor<?x?x?x64xf32>, %n: index) {
   %o = attn.attention %t, %t, %t mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
-    // expected-error@+1 {{uses a scalar of type 'index' from outside the mask region, which is known only at run time; pass it in a tensor of rank 0 or [batch] and read it with tensor.extract (A12)}}
+    // expected-error@+1 {{uses a scalar of type 'index' from outside the mask region, which is known only at run time; compute it inside, or pass it in a tensor of rank 0 or [batch] and read it with tensor.extract (A12)}}
     %0 = arith.cmpi slt, %j, %n : index
     attn.yield %0 : i1
   } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
@@ -428,3 +428,30 @@ func.func private @f() attributes {s = #s}
 // expected-error@+1 {{reindex = dense needs reindex_size = 1, not 4; leave it out or choose residue or block (S3)}}
 #s = #attn.schedule<reindex_size = 4>
 func.func private @f() attributes {s = #s}
+
+// -----
+
+// Clauses: unknown.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, score, mask and schedule}}
+  %o = attn.attention %t, %t, %t offset(3) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: given twice.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{the clause 'mask' is given twice}}
+  %o = attn.attention %t, %t, %t mask(causal) mask(causal) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: the values of align.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected one of [top_left, bottom_right]}}
+  %o = attn.attention %t, %t, %t align(middle) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}

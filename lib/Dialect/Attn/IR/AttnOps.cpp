@@ -50,21 +50,35 @@ public:
     mask = result.addRegion();
   }
 
+  /// The clauses in any order, each at most once, then the attribute dictionary.
   ParseResult parse() {
-    if (succeeded(parser.parseOptionalKeyword("scale")) && parseScale())
-      return failure();
-    if (succeeded(parser.parseOptionalKeyword("align")) && parseAlign())
-      return failure();
-    if (succeeded(parser.parseOptionalKeyword("score")) && parser.parseRegion(*score))
-      return failure();
-    if (succeeded(parser.parseOptionalKeyword("mask")) && parseMask())
-      return failure();
-    if (succeeded(parser.parseOptionalKeyword("schedule")) && parseSchedule())
-      return failure();
+    StringRef name;
+    SMLoc loc = parser.getCurrentLocation();
+    llvm::SmallDenseSet<StringRef> seen;
+    while (succeeded(parser.parseOptionalKeyword(&name, {"scale", "align", "score", "mask", "schedule"}))) {
+      if (!seen.insert(name).second)
+        return parser.emitError(loc) << "the clause '" << name << "' is given twice";
+      if (parseClause(name))
+        return failure();
+      loc = parser.getCurrentLocation();
+    }
+    if (succeeded(parser.parseOptionalKeyword(&name)))
+      return parser.emitError(loc) << "unknown clause '" << name
+                                   << "'; known are scale, align, score, mask and schedule";
     return parser.parseOptionalAttrDict(result.attributes);
   }
 
 private:
+  ParseResult parseClause(StringRef name) {
+    if (name == "scale")
+      return parseScale();
+    if (name == "align")
+      return parseAlign();
+    if (name == "score")
+      return parser.parseRegion(*score);
+    return name == "mask" ? parseMask() : parseSchedule();
+  }
+
   ParseResult parseMask() {
     if (failed(parser.parseOptionalLParen()))
       return parser.parseRegion(*mask);

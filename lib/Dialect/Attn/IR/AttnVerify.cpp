@@ -184,10 +184,10 @@ static LogicalResult verifyCapture(OpOperand &use, const RegionRules &rules) {
   if (isa<YieldOp>(user) || isScalar(type)) {
     if (matchPattern(use.get(), m_Constant()))
       return success();
-    return user->emitOpError()
-           << "uses a scalar of type " << type << " from outside the " << rules.name
-           << " region, which is known only at run time; pass it in a tensor of rank 0 or [batch] and read it "
-              "with tensor.extract (A12)";
+    return user->emitOpError() << "uses a scalar of type " << type << " from outside the " << rules.name
+                               << " region, which is known only at run time; compute it inside, or pass it in a tensor "
+                                  "of rank 0 or [batch] and read it "
+                                  "with tensor.extract (A12)";
   }
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !isScalar(tensor.getElementType()))

@@ -45,7 +45,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     } : !t, !t, !t -> !t, tensor<?x?x?xf32>
     ```
 
-    In the short form stand the predicates of this dialect by name, with `and`, `or`, `not` and parentheses. Their parameters
+    Clauses come in any order. In the short form stand the predicates of this dialect by name, with `and`, `or`, `not` and parentheses. Their parameters
     are `key = value` or by place; captured tensors are written with their type, `same_document(%doc : tensor<?x?xi32>)`. Further names:
     `blocked(size, P)` is P over block numbers (position floordiv size); `column_in(%set : type)` and `row_in(%set : type)` are
     membership of j and i; `in_table(%lists : type)` inside `blocked` is membership of the key block in the list of the query block.
