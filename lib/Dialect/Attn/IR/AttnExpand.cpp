@@ -190,8 +190,9 @@ Value KeyLengthOp::expand(OpBuilder &builder) {
 Value GlobalOp::expand(OpBuilder &builder) {
   Emitter e(builder, *this);
   if (std::optional<uint64_t> count = getCount()) {
-    Value bound = e.constant(*count);
-    return e.either(e.lt(getI(), bound), e.lt(getJ(), bound));
+    // A query before the first key (bottom_right) has a negative position and is no global token.
+    Value first = e.constant(0), end = e.constant(*count);
+    return e.either(e.within(first, getI(), end), e.within(first, getJ(), end));
   }
   Value any;
   for (int64_t token : getTokensAttr().asArrayRef()) {

@@ -209,7 +209,7 @@ def Attn_GlobalOp : Attn_PairPredicate<"global", (ins
     OptionalAttr<I64Attr>:$count, OptionalAttr<DenseI64ArrayAttr>:$tokens)> {
   let summary = "Global tokens see all and are seen by all";
   let description = [{
-    keep = global(i) or global(j) with global(p) = p < count, or p one of `tokens`.
+    keep = global(i) or global(j) with global(p) = 0 <= p < count, or p one of `tokens`.
     Source: Beltagy et al., Longformer (2020); Ainslie et al., ETC (2020).
     - P12: either count, at least 1, or tokens, not empty and not negative
   }];
