@@ -85,11 +85,36 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
   return rows;
 }
 
-void AttentionRows::setPosition(Program &program, unsigned first, int64_t b, int64_t h, int64_t i) {
-  program.setIndex(first, b);
-  program.setIndex(first + 1, h);
-  program.setIndex(first + 2, i);
-  program.runOnce();
+/// Tells the programs which row comes next.
+AttentionRows::Position AttentionRows::begin(int64_t row) {
+  Position at{row / (extents.queryHeads * extents.queries), row / extents.queries % extents.queryHeads,
+              row % extents.queries + offset};
+  auto set = [&](Program &program, unsigned first) {
+    program.setIndex(first, at.b);
+    program.setIndex(first + 1, at.h);
+    program.setIndex(first + 2, at.i);
+    program.runOnce();
+  };
+  if (mask)
+    set(*mask, 0);
+  if (score)
+    set(*score, 1);
+  return at;
+}
+
+bool AttentionRows::keeps(int64_t j) {
+  if (!mask)
+    return true;
+  mask->setIndex(kMaskKey, j);
+  return mask->runVarying().i != 0;
+}
+
+int64_t AttentionRows::countKept(int64_t row) {
+  begin(row);
+  int64_t count = 0;
+  for (int64_t j = 0; j < extents.keys; ++j)
+    count += keeps(j);
+  return count;
 }
 
 /// The score of one pair: scaled product, then the score region. `keyRow` is the row of `key`.
@@ -114,22 +139,14 @@ T AttentionRows::getScore(ArrayRef<T> queryRow, int64_t keyRow, int64_t j) {
 
 template <typename T>
 void AttentionRows::evaluateIn(int64_t row, double *output, double &lse) {
-  int64_t b = row / (extents.queryHeads * extents.queries), h = row / extents.queries % extents.queryHeads;
-  int64_t i = row % extents.queries + offset;
-  int64_t firstKey = (b * extents.keyHeads + h / (extents.queryHeads / extents.keyHeads)) * extents.keys;
+  Position at = begin(row);
+  int64_t firstKey = (at.b * extents.keyHeads + at.h / (extents.queryHeads / extents.keyHeads)) * extents.keys;
   std::vector<T> queryRow(extents.headDim), valueRow(extents.valueDim), sum(extents.valueDim);
   query->read(row * extents.headDim, extents.headDim, queryRow.data());
-  if (mask)
-    setPosition(*mask, 0, b, h, i);
-  if (score)
-    setPosition(*score, 1, b, h, i);
   std::vector<Kept<T>> kept;
   for (int64_t j = 0; j < extents.keys; ++j) {
-    if (mask) {
-      mask->setIndex(kMaskKey, j);
-      if (!mask->runVarying().i)
-        continue;
-    }
+    if (!keeps(j))
+      continue;
     T s = getScore<T>(queryRow, firstKey + j, j);
     if (s != -std::numeric_limits<T>::infinity())
       kept.push_back({j, s});

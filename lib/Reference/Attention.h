@@ -19,17 +19,24 @@ public:
   int64_t getNumRows() const { return extents.batch * extents.queryHeads * extents.queries; }
   const Extents &getExtents() const { return extents; }
 
+  /// Number of keys that the mask keeps for a row.
+  int64_t countKept(int64_t row);
+
   /// Writes the output row and its log-sum-exp.
   void evaluate(int64_t row, double *output, double &lse) {
     return precision == Precision::Exact ? evaluateIn<double>(row, output, lse) : evaluateIn<float>(row, output, lse);
   }
 
 private:
+  struct Position {
+    int64_t b, h, i;
+  };
+  Position begin(int64_t row);
+  bool keeps(int64_t j);
   template <typename T>
   void evaluateIn(int64_t row, double *output, double &lse);
   template <typename T>
   T getScore(llvm::ArrayRef<T> query, int64_t keyRow, int64_t j);
-  void setPosition(Program &program, unsigned first, int64_t b, int64_t h, int64_t i);
 
   Extents extents;
   Precision precision;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "attn/Reference/Npy.h"
+#include "attn/Support/Errors.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,14 +17,6 @@ using llvm::StringRef;
 
 namespace attn {
 namespace {
-
-template <typename... Args>
-llvm::Error makeError(StringRef path, const Args &...parts) {
-  std::string text = path.str() + ": ";
-  llvm::raw_string_ostream os(text);
-  (os << ... << parts);
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
-}
 
 struct Header {
   std::string descr;
@@ -143,20 +136,20 @@ bool splitFile(StringRef file, StringRef &header, StringRef &elements) {
 llvm::Expected<HostTensor> readNpy(StringRef path, MLIRContext *context) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
-    return makeError(path, "cannot be read: ", file.getError().message());
+    return makeError(path, ": cannot be read: ", file.getError().message());
   StringRef text, elements;
   Header header;
   if (!splitFile((*file)->getBuffer(), text, elements))
-    return makeError(path, "is not a .npy file of format 1, 2 or 3; write it with numpy.save");
+    return makeError(path, ": is not a .npy file of format 1, 2 or 3; write it with numpy.save");
   if (!parseHeader(text, header))
-    return makeError(path, "has a header that is not understood: ", text.trim());
+    return makeError(path, ": has a header that is not understood: ", text.trim());
   Type type = getElementType(header.descr, context);
   if (!type)
-    return makeError(path, "holds elements of type '", header.descr,
+    return makeError(path, ": holds elements of type '", header.descr,
                      "'; little-endian bool, integers, f16, f32 and f64 can be read: convert it with astype");
   int64_t bytes;
   if (!countBytes(header.shape, type, bytes) || static_cast<int64_t>(elements.size()) < bytes)
-    return makeError(path, "is cut short: it holds ", elements.size(),
+    return makeError(path, ": is cut short: it holds ", elements.size(),
                      " bytes of elements, fewer than its shape asks for");
   HostTensor tensor = HostTensor::create(header.shape, type);
   if (header.fortranOrder)
@@ -179,14 +172,14 @@ llvm::Error writeNpy(StringRef path, const HostTensor &tensor) {
   std::error_code error;
   llvm::raw_fd_ostream os(path, error);
   if (error)
-    return makeError(path, "cannot be written: ", error.message());
+    return makeError(path, ": cannot be written: ", error.message());
   os << "\x93NUMPY" << '\x01' << '\x00' << char(header.size() & 255) << char(header.size() >> 8) << header;
   os.write(reinterpret_cast<const char *>(tensor.data.data()), tensor.data.size());
   os.close();
   if (os.has_error()) {
     error = os.error();
     os.clear_error();
-    return makeError(path, "cannot be written: ", error.message());
+    return makeError(path, ": cannot be written: ", error.message());
   }
   return llvm::Error::success();
 }

@@ -4,10 +4,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Parallel.h"
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -59,6 +60,17 @@ std::optional<HostTensor> readConstant(Attribute attribute) {
   return tensor;
 }
 
+/// Calls `visit(rows, k)` for k below `count`, on all cores; `rows` is a copy of `prototype` that no other core uses.
+template <typename Visit>
+void forEachRow(const AttentionRows &prototype, int64_t count, Visit visit) {
+  const int64_t stretch = std::max<int64_t>(1, count / 256);
+  llvm::parallelFor(0, llvm::divideCeil(count, stretch), [&](size_t number) {
+    AttentionRows rows = prototype;
+    for (int64_t k = number * stretch, end = std::min(count, k + stretch); k < end; ++k)
+      visit(rows, k);
+  });
+}
+
 /// Walks the body of one function.
 class Evaluator {
 public:
@@ -75,6 +87,9 @@ public:
         return failure();
     return success();
   }
+
+  /// Only counts from now on: results of attention are zeros.
+  void countInto(Work &total) { work = &total; }
 
   llvm::SmallVector<RowSample> takeResults() { return std::move(results); }
 
@@ -136,15 +151,30 @@ private:
     lse.shape = {e.batch, e.queryHeads, e.queries};
     output.width = e.valueDim;
     output.total = lse.total = rows->getNumRows();
-    output.rows = lse.rows = pickRows(output.total, whole ? -1 : maxRows, seed);
+    output.rows = lse.rows = pickRows(output.total, whole && !work ? -1 : maxRows, seed);
     output.values.resize(output.rows.size() * output.width);
     lse.values.resize(lse.rows.size());
-    for (auto [k, row] : llvm::enumerate(output.rows))
-      rows->evaluate(row, output.values.data() + k * output.width, lse.values[k]);
+    if (work)
+      count(*rows, output.rows);
+    else
+      forEachRow(*rows, output.rows.size(), [&](AttentionRows &local, int64_t k) {
+        local.evaluate(output.rows[k], output.values.data() + k * output.width, lse.values[k]);
+      });
     keep(op.getOutput(), std::move(output), whole);
     if (op.getLse())
       keep(op.getLse(), std::move(lse), whole);
     return success();
+  }
+
+  /// Adds what the mask keeps, judged by some rows.
+  void count(const AttentionRows &rows, ArrayRef<int64_t> sample) {
+    std::vector<int64_t> kept(sample.size());
+    forEachRow(rows, sample.size(), [&](AttentionRows &local, int64_t k) { kept[k] = local.countKept(sample[k]); });
+    const Extents &e = rows.getExtents();
+    double all = std::accumulate(kept.begin(), kept.end(), 0.0) * double(rows.getNumRows()) / std::max<size_t>(1, kept.size());
+    work->pairs += double(rows.getNumRows()) * double(e.keys);
+    work->kept += all;
+    work->flops += all * 2 * double(e.headDim + e.valueDim);
   }
 
   /// Remembers a result: as a tensor where further ops read it, as a sample where it is only returned.
@@ -159,7 +189,7 @@ private:
       return;
     }
     HostTensor tensor = HostTensor::create(sample.shape, type);
-    for (auto [index, element] : llvm::enumerate(sample.values))
+    for (auto [index, element] : llvm::enumerate(ArrayRef<double>(sample.values).take_front(work ? 0 : sample.values.size())))
       tensor.setDouble(index, element);
     addTensor(value, std::move(tensor));
   }
@@ -186,6 +216,7 @@ private:
   Precision precision;
   int64_t maxRows;
   uint64_t seed;
+  Work *work = nullptr;
   Environment environment;
   std::deque<HostTensor> storage;
   DenseMap<Value, RowSample> samples;
@@ -201,6 +232,15 @@ LogicalResult evaluateRows(func::FuncOp func, ArrayRef<HostTensor> inputs, int64
     return failure();
   llvm::append_range(results, evaluator.takeResults());
   return success();
+}
+
+FailureOr<Work> measureWork(func::FuncOp func, ArrayRef<HostTensor> inputs, int64_t maxRows, uint64_t seed) {
+  Work work;
+  Evaluator evaluator(Precision::Single, maxRows, seed);
+  evaluator.countInto(work);
+  if (failed(evaluator.run(func, inputs)))
+    return failure();
+  return work;
 }
 
 LogicalResult evaluate(func::FuncOp func, ArrayRef<HostTensor> inputs, SmallVectorImpl<HostTensor> &results,

@@ -38,6 +38,14 @@ mlir::LogicalResult evaluateRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTen
                                  uint64_t seed, llvm::SmallVectorImpl<RowSample> &results,
                                  Precision precision = Precision::Exact);
 
+/// What the masks of a function leave to do, counted on some rows.
+struct Work {
+  double pairs = 0; // query-key pairs of all attention ops
+  double kept = 0;  // of these, estimated from the counted rows
+  double flops = 0; // 2 (D + Dv) for each kept pair
+};
+mlir::FailureOr<Work> measureWork(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, int64_t maxRows, uint64_t seed);
+
 /// How many rows keep the cost of evaluating `func` on `inputs` to about `seconds`, at least 16.
 int64_t chooseRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, double seconds);
 

@@ -1,0 +1,79 @@
+//===- Run.h - Compile a spec in process, run, check and time it ------------===//
+//
+// What attn-run does, for whoever wants it without the tool.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_RUN_RUN_H
+#define ATTN_RUN_RUN_H
+
+#include "attn/Run/Inputs.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace attn {
+
+/// How tensors lie in memory.
+enum class Layout {
+  Contiguous,
+  Bshd,       // [batch, tokens, heads, head_dim] in memory
+  Padded,     // gaps behind every row, head and batch, full of NaN
+  Broadcast,  // batch stride 0 for rank-4 inputs: batch 0 serves for all
+  Transposed, // the last dimension of rank-4 inputs is strided: must be refused
+};
+
+/// Against which side of every tensor an unreadable page lies.
+enum class Guard { None, After, Before };
+
+struct RunOptions {
+  std::string function; // needed where the spec has several
+  InputOptions inputs;
+  std::map<std::string, std::string> outputs; // result name to .npy file
+  bool reference = false;                     // evaluate the reference instead of compiled code
+  bool check = false;
+  double benchSeconds = 0; // 0: no timing
+  int threads = 0;         // 0: as many as OpenMP takes
+  Layout layout = Layout::Contiguous;
+  Guard guard = Guard::None;
+};
+
+/// The result of --check for one function result.
+struct CheckReport {
+  std::string name;
+  int64_t rows = 0, totalRows = 0;
+  double maxError = 0, plainError = 0, bound = 0;
+  std::string worst; // "[0, 3, 17, 5]: 0.5 instead of 0.25"; where the error is largest
+  bool passed = false;
+};
+
+/// The result of --bench. Times are seconds of one call.
+struct BenchReport {
+  int64_t runs = 0;
+  double median = 0, low = 0, high = 0; // of whole calls; low and high: the 10th and 90th percentile
+  double plan = 0;                      // median of NAME_plan alone; 0 without a plan
+  int threads = 1;
+};
+
+/// Work that the mask leaves.
+struct WorkReport {
+  double pairs = 0, kept = 0, flops = 0;
+};
+
+struct RunReport {
+  std::string function;
+  llvm::SmallVector<std::pair<std::string, std::string>> inputs, results; // name to type, "1x8x4096x64xf32"
+  llvm::SmallVector<CheckReport> checks;
+  std::optional<BenchReport> bench;
+  std::optional<WorkReport> work;
+  double compileSeconds = 0;
+  bool passed() const;
+};
+
+/// Runs one function of `module`. Errors that belong to a place in the spec are emitted as diagnostics too.
+llvm::Expected<RunReport> run(mlir::ModuleOp module, const RunOptions &options);
+
+/// A few lines for a person, or one line of JSON.
+void printReport(const RunReport &report, llvm::raw_ostream &os);
+void printReportAsJSON(const RunReport &report, llvm::raw_ostream &os);
+
+} // namespace attn
+
+#endif // ATTN_RUN_RUN_H

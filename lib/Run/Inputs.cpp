@@ -1,0 +1,143 @@
+//===- Inputs.cpp - Inputs of a function: extents, files, random data -------===//
+#include "attn/Run/Inputs.h"
+#include "Captured.h"
+#include "attn/Reference/Npy.h"
+#include "attn/Support/Errors.h"
+#include "attn/Support/Names.h"
+
+using namespace mlir;
+
+namespace attn {
+namespace {
+
+using run::ExtentTable;
+using Tensors = llvm::SmallVector<std::optional<HostTensor>>;
+
+std::string join(ArrayRef<std::string> names) { return llvm::join(names, ", "); }
+
+/// A file's tensor as the element type of the argument, where that loses nothing of its meaning: the same type,
+/// integers of the same width, or f32 for bf16 (which NumPy lacks).
+llvm::Expected<HostTensor> fitElementType(HostTensor tensor, Type wanted, StringRef name) {
+  if (tensor.elementType == wanted)
+    return tensor;
+  if (wanted.isIndex() && tensor.elementType.isInteger(64)) {
+    tensor.elementType = wanted;
+    return tensor;
+  }
+  if ((wanted.isBF16() && tensor.elementType.isF32()) || (wanted.isInteger(1) && tensor.elementType.isInteger(8)))
+    return tensor.convert(wanted);
+  std::string have = toString(tensor);
+  return makeError("argument '", name, "' has elements of type ", wanted, ", its file holds ", have,
+                   "; convert it with NumPy's astype");
+}
+
+llvm::Expected<HostTensor> readInput(StringRef path, BlockArgument argument, StringRef name) {
+  llvm::Expected<HostTensor> tensor = readNpy(path, argument.getContext());
+  if (!tensor)
+    return tensor.takeError();
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (failed(verifyCompatibleShape(type.getShape(), tensor->shape)))
+    return makeError("argument '", name, "' is ", type, ", its file holds ", toString(*tensor));
+  return fitElementType(std::move(*tensor), type.getElementType(), name);
+}
+
+llvm::Error checkArguments(func::FuncOp func, ArrayRef<std::string> names, const InputOptions &options) {
+  for (auto [argument, name] : llvm::zip_equal(func.getArguments(), names)) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || !HostTensor::isSupported(type.getElementType()))
+      return makeError("argument '", name, "' is ", argument.getType(),
+                       "; only ranked tensors of numbers can be given");
+  }
+  for (auto &[name, file] : options.files)
+    if (!llvm::is_contained(names, name))
+      return makeError("--input=", name, "=", file, ": there is no argument '", name, "'; the arguments are ",
+                       join(names));
+  return llvm::Error::success();
+}
+
+llvm::Error readFiles(func::FuncOp func, ArrayRef<std::string> names, const InputOptions &options, ExtentTable &table,
+                      Tensors &tensors) {
+  for (auto [index, name] : llvm::enumerate(names)) {
+    auto file = options.files.find(name);
+    if (file == options.files.end()) {
+      if (!options.random)
+        return makeError("argument '", name, "' has no value; give --input=", name,
+                         "=FILE.npy, or --random to draw it");
+      continue;
+    }
+    llvm::Expected<HostTensor> tensor = readInput(file->second, func.getArgument(index), name);
+    if (!tensor)
+      return tensor.takeError();
+    if (llvm::Error error = table.set(func.getArgument(index), tensor->shape, file->second))
+      return error;
+    tensors[index] = std::move(*tensor);
+  }
+  return llvm::Error::success();
+}
+
+HostTensor drawArgument(BlockArgument argument, const ExtentTable &table, uint64_t seed) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  llvm::SmallVector<int64_t> shape;
+  bool isOperand = false; // a query, key or value
+  for (int64_t d = 0; d < type.getRank(); ++d) {
+    int64_t extent = table.get(argument, d);
+    isOperand |= extent >= 0;
+    shape.push_back(extent >= 0 ? extent : run::getCapturedExtent(argument, d, table));
+  }
+  // A stream of its own for each argument: the others do not change it.
+  std::seed_seq sequence{seed & 0xffffffff, seed >> 32, uint64_t(argument.getArgNumber())};
+  std::mt19937_64 random(sequence);
+  return run::draw(shape, type.getElementType(), isOperand ? run::Filling() : run::getFilling(argument, table), random);
+}
+
+} // namespace
+
+llvm::Expected<llvm::SmallVector<HostTensor>> makeInputs(func::FuncOp func, const InputOptions &options) {
+  llvm::SmallVector<std::string> names = getArgumentNames(func);
+  if (llvm::Error error = checkArguments(func, names, options))
+    return std::move(error);
+  llvm::Expected<ExtentTable> table = ExtentTable::create(func);
+  if (!table)
+    return table.takeError();
+  Tensors tensors(func.getNumArguments());
+  if (llvm::Error error = readFiles(func, names, options, *table, tensors))
+    return std::move(error);
+  for (auto &[name, extent] : options.extents)
+    if (llvm::Error error = table->set(name, extent, "--random"))
+      return std::move(error);
+  if (llvm::Error error = table->setDefaults())
+    return std::move(error);
+  llvm::SmallVector<HostTensor> inputs;
+  for (auto [argument, tensor] : llvm::zip_equal(func.getArguments(), tensors))
+    inputs.push_back(tensor ? std::move(*tensor) : drawArgument(argument, *table, options.seed));
+  return inputs;
+}
+
+llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(func::FuncOp func,
+                                                                              ArrayRef<HostTensor> inputs) {
+  llvm::Expected<ExtentTable> table = ExtentTable::create(func);
+  if (!table)
+    return table.takeError();
+  llvm::SmallVector<std::string> names = getArgumentNames(func);
+  for (auto [argument, tensor, name] : llvm::zip_equal(func.getArguments(), inputs, names))
+    if (llvm::Error error = table->set(argument, tensor.shape, "'" + name + "'"))
+      return std::move(error);
+  llvm::SmallVector<llvm::SmallVector<int64_t>> shapes;
+  for (Value result : func.front().getTerminator()->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type || !HostTensor::isSupported(type.getElementType()))
+      return makeError("a result of type ", result.getType(), " cannot be returned; return ranked tensors");
+    shapes.emplace_back();
+    for (int64_t d = 0; d < type.getRank(); ++d) {
+      int64_t extent = table->get(result, d);
+      if (extent < 0 && isa<BlockArgument>(result))
+        extent = inputs[cast<BlockArgument>(result).getArgNumber()].shape[d];
+      if (extent < 0 && type.isDynamicDim(d))
+        return makeError("the extents of a result are not known; return results of attn.attention");
+      shapes.back().push_back(extent < 0 ? type.getDimSize(d) : extent);
+    }
+  }
+  return shapes;
+}
+
+} // namespace attn

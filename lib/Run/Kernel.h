@@ -1,0 +1,46 @@
+//===- Kernel.h - A compiled function in this process -----------------------===//
+#ifndef ATTN_LIB_RUN_KERNEL_H
+#define ATTN_LIB_RUN_KERNEL_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <dlpack/dlpack.h>
+#include <memory>
+
+struct attn_plan;
+namespace llvm::orc {
+class LLJIT;
+}
+
+namespace attn::run {
+
+using Tensors = llvm::ArrayRef<const DLTensor *>;
+
+/// The functions NAME, NAME_plan and NAME_run of an object file. An error holds what attn_last_error() says.
+class Kernel {
+public:
+  static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name);
+  Kernel(Kernel &&);
+  ~Kernel();
+
+  llvm::Error call(Tensors inputs, Tensors outputs) const;
+  llvm::Expected<attn_plan *> plan(Tensors inputs) const;
+  llvm::Error run(const attn_plan *plan, Tensors inputs, Tensors outputs) const;
+  void free(attn_plan *plan) const;
+
+private:
+  explicit Kernel(std::unique_ptr<llvm::orc::LLJIT> jit);
+  llvm::Error check(int status) const;
+
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction;
+};
+
+/// Sets the number of OpenMP threads of later calls; false where this build has no OpenMP.
+bool setNumThreads(int threads);
+int getNumThreads();
+
+} // namespace attn::run
+
+#endif // ATTN_LIB_RUN_KERNEL_H

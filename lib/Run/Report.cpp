@@ -1,0 +1,119 @@
+//===- Report.cpp - What a run did, for a person or a program ---------------===//
+#include "attn/Run/Run.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include <cmath>
+
+using namespace llvm;
+
+namespace attn {
+namespace {
+
+/// "3.21 ms": three digits and a unit.
+std::string formatTime(double seconds) {
+  static const std::pair<double, const char *> units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}};
+  auto unit = seconds >= 1 ? units[0] : seconds >= 1e-3 ? units[1] : units[2];
+  double value = seconds / unit.first;
+  std::string text;
+  raw_string_ostream(text) << format(value >= 100 ? "%.0f " : value >= 10 ? "%.1f " : "%.2f ", value) << unit.second;
+  return text;
+}
+
+/// "16.8 million": three digits and a word.
+std::string formatCount(double count) {
+  std::string text;
+  raw_string_ostream os(text);
+  if (count >= 1e9)
+    os << format("%.3g billion", count / 1e9);
+  else if (count >= 1e6)
+    os << format("%.3g million", count / 1e6);
+  else
+    os << format("%.0f", count);
+  return text;
+}
+
+void printCheck(const CheckReport &check, raw_ostream &os) {
+  os << "  check  " << check.name << ": " << (check.passed ? "ok" : "WRONG") << ", ";
+  if (check.rows == check.totalRows)
+    os << "all " << check.rows << " rows";
+  else
+    os << check.rows << " of " << check.totalRows << " rows";
+  os << format(", max error %.2g, allowed %.2g (plain f32: %.2g)\n", check.maxError, check.bound, check.plainError);
+  if (!check.passed)
+    os << "         largest error at " << check.worst << "\n";
+}
+
+void printBench(const RunReport &report, raw_ostream &os) {
+  const BenchReport &bench = *report.bench;
+  os << "  time   " << formatTime(bench.median) << " a call (median of " << bench.runs << "; " << formatTime(bench.low)
+     << " to " << formatTime(bench.high) << "), of which plan " << formatTime(bench.plan) << "; " << bench.threads
+     << (bench.threads == 1 ? " thread\n" : " threads\n");
+  if (!report.work)
+    return;
+  const WorkReport &work = *report.work;
+  os << "  work   " << format("%.3g %% of ", work.pairs > 0 ? 100 * work.kept / work.pairs : 0) << formatCount(work.pairs)
+     << " pairs, " << format("%.3g GFLOP, ", work.flops / 1e9) << format("%.4g GFLOP/s\n", work.flops / 1e9 / bench.median);
+}
+
+json::Object toObject(ArrayRef<std::pair<std::string, std::string>> tensors) {
+  json::Object object;
+  for (auto &[name, type] : tensors)
+    object[name] = type;
+  return object;
+}
+
+/// JSON has no infinity.
+json::Value toValue(double number) { return std::isfinite(number) ? json::Value(number) : json::Value("inf"); }
+
+json::Value toValue(const CheckReport &check) {
+  return json::Object{{"result", check.name},          {"passed", check.passed},
+                      {"rows", check.rows},            {"total_rows", check.totalRows},
+                      {"max_error", toValue(check.maxError)}, {"plain_error", toValue(check.plainError)},
+                      {"bound", check.bound},          {"worst", check.worst}};
+}
+
+json::Value toValue(const BenchReport &bench) {
+  return json::Object{{"runs", bench.runs}, {"median_s", bench.median}, {"p10_s", bench.low},
+                      {"p90_s", bench.high}, {"plan_s", bench.plan},     {"threads", bench.threads}};
+}
+
+} // namespace
+
+void printReport(const RunReport &report, raw_ostream &os) {
+  os << report.function << ":";
+  for (auto &[name, type] : report.inputs)
+    os << " " << name << " " << type;
+  os << " ->";
+  for (auto &[name, type] : report.results)
+    os << " " << name << " " << type;
+  os << "\n";
+  for (const CheckReport &check : report.checks)
+    printCheck(check, os);
+  if (report.bench)
+    printBench(report, os);
+}
+
+void printReportAsJSON(const RunReport &report, raw_ostream &os) {
+  json::Object object{{"function", report.function},
+                      {"inputs", toObject(report.inputs)},
+                      {"results", toObject(report.results)},
+                      {"compile_s", report.compileSeconds}};
+  if (!report.checks.empty()) {
+    json::Array checks;
+    for (const CheckReport &check : report.checks)
+      checks.push_back(toValue(check));
+    object["check"] = std::move(checks);
+    object["passed"] = report.passed();
+  }
+  if (report.bench)
+    object["bench"] = toValue(*report.bench);
+  if (report.work) {
+    const WorkReport &work = *report.work;
+    object["work"] = json::Object{{"pairs", work.pairs}, {"kept", work.kept}, {"flops", work.flops}};
+    if (report.bench)
+      object["gflops"] = work.flops / 1e9 / report.bench->median;
+  }
+  os << json::Value(std::move(object)) << "\n";
+}
+
+} // namespace attn

@@ -1,0 +1,244 @@
+//===- Run.cpp - Compile a spec in process, run, check and time it ----------===//
+#include "attn/Run/Run.h"
+#include "Kernel.h"
+#include "Placement.h"
+#include "attn/Reference/Npy.h"
+#include "attn/Reference/Reference.h"
+#include "attn/Support/Errors.h"
+#include "attn/Support/Names.h"
+#include <chrono>
+
+using namespace mlir;
+
+namespace attn {
+namespace {
+
+using run::Kernel;
+using run::PlacedTensor;
+using HostTensors = llvm::SmallVector<HostTensor>;
+using Placed = std::vector<PlacedTensor>;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kCheckSeconds = 0.5; // of the reference, in each of two precisions
+constexpr int64_t kCountedRows = 512; // for the density
+
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+llvm::Expected<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
+  llvm::SmallVector<func::FuncOp> functions;
+  std::string names;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isPrivate() || func.isExternal())
+      continue;
+    functions.push_back(func);
+    names += (names.empty() ? "" : ", ") + func.getName().str();
+  }
+  for (func::FuncOp func : functions)
+    if (func.getName() == name || (name.empty() && functions.size() == 1))
+      return func;
+  if (functions.empty())
+    return makeError("the spec has no public function with a body");
+  if (name.empty())
+    return makeError("the spec has several functions; choose one with --function=NAME: ", names);
+  return makeError("the spec has no function '", name, "'; it has ", names);
+}
+
+std::vector<const DLTensor *> getPointers(Placed &tensors) {
+  std::vector<const DLTensor *> pointers;
+  for (PlacedTensor &tensor : tensors)
+    pointers.push_back(tensor.getDLTensor());
+  return pointers;
+}
+
+/// With a batch stride of 0 every batch is the first one.
+void repeatFirstBatch(HostTensor &tensor) {
+  if (tensor.getRank() != 4 || tensor.shape[0] == 0)
+    return;
+  size_t bytes = tensor.data.size() / tensor.shape[0];
+  for (int64_t batch = 1; batch < tensor.shape[0]; ++batch)
+    std::copy_n(tensor.data.begin(), bytes, tensor.data.begin() + batch * bytes);
+}
+
+/// Runs one function: inputs, results, check and timing in turn.
+class Runner {
+public:
+  Runner(func::FuncOp func, const RunOptions &options) : func(func), options(options) {}
+
+  llvm::Expected<RunReport> run(ModuleOp module) {
+    report.function = func.getName().str();
+    if (llvm::Error error = prepare())
+      return std::move(error);
+    if (llvm::Error error = options.reference ? evaluateReference() : runKernel(module))
+      return std::move(error);
+    describeTensors();
+    if (options.check)
+      if (llvm::Error error = check())
+        return std::move(error);
+    if (llvm::Error error = writeOutputs())
+      return std::move(error);
+    return std::move(report);
+  }
+
+private:
+  llvm::Error prepare() {
+    resultNames = getResultNames(func);
+    for (auto &[name, file] : options.outputs)
+      if (!llvm::is_contained(resultNames, name))
+        return makeError("--output=", name, "=", file, ": there is no result '", name, "'; the results are ",
+                         llvm::join(resultNames, ", "));
+    llvm::Expected<HostTensors> made = makeInputs(func, options.inputs);
+    if (!made)
+      return made.takeError();
+    inputs = std::move(*made);
+    if (options.layout == Layout::Broadcast)
+      llvm::for_each(inputs, repeatFirstBatch);
+    auto shapes = getResultShapes(func, inputs);
+    if (!shapes)
+      return shapes.takeError();
+    resultShapes = std::move(*shapes);
+    return llvm::Error::success();
+  }
+
+  llvm::Error evaluateReference() {
+    if (options.check || options.benchSeconds > 0)
+      return makeError("--reference evaluates the definition itself: there is nothing to check or time; leave out --check and "
+                       "--bench");
+    if (failed(evaluate(func, inputs, results)))
+      return makeError("the reference cannot evaluate this function");
+    return llvm::Error::success();
+  }
+
+  llvm::Error place(Placed &placedInputs, Placed &placedResults) {
+    for (const HostTensor &input : inputs) {
+      auto placed = PlacedTensor::create(input.shape, input.elementType, /*isInput=*/true, options.layout, options.guard);
+      if (!placed)
+        return placed.takeError();
+      placed->write(input);
+      placedInputs.push_back(std::move(*placed));
+    }
+    for (auto [shape, type] : llvm::zip_equal(resultShapes, func.getResultTypes())) {
+      Type elementType = cast<RankedTensorType>(type).getElementType();
+      auto placed = PlacedTensor::create(shape, elementType, /*isInput=*/false, options.layout, options.guard);
+      if (!placed)
+        return placed.takeError();
+      placedResults.push_back(std::move(*placed));
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Expected<Kernel> compile(ModuleOp module) {
+    return makeError("this build has no compiler; use --reference");
+  }
+
+  llvm::Error runKernel(ModuleOp module) {
+    if (options.threads > 0 && !run::setNumThreads(options.threads))
+      return makeError("--threads=", options.threads, ": this build has no OpenMP and runs on one thread; leave it out");
+    Clock::time_point start = Clock::now();
+    llvm::Expected<Kernel> kernel = compile(module);
+    if (!kernel)
+      return kernel.takeError();
+    report.compileSeconds = secondsSince(start);
+    Placed placedInputs, placedResults;
+    if (llvm::Error error = place(placedInputs, placedResults))
+      return error;
+    auto in = getPointers(placedInputs), out = getPointers(placedResults);
+    if (llvm::Error error = kernel->call(in, out))
+      return error;
+    for (auto [placed, name] : llvm::zip_equal(placedResults, resultNames)) {
+      results.push_back(placed.read());
+      if (!placed.isSurroundingIntact())
+        return makeError("result '", name, "': the kernel wrote between its elements");
+    }
+    return options.benchSeconds > 0 ? bench(*kernel, in, out) : llvm::Error::success();
+  }
+
+  llvm::Error bench(const Kernel &kernel, run::Tensors in, run::Tensors out) {
+    std::vector<double> calls, plans;
+    Clock::time_point start = Clock::now();
+    while (calls.size() < 5 || secondsSince(start) < options.benchSeconds) {
+      Clock::time_point call = Clock::now();
+      if (llvm::Error error = kernel.call(in, out))
+        return error;
+      calls.push_back(secondsSince(call));
+      Clock::time_point plan = Clock::now();
+      llvm::Expected<attn_plan *> made = kernel.plan(in);
+      if (!made)
+        return made.takeError();
+      plans.push_back(secondsSince(plan));
+      kernel.free(*made);
+    }
+    llvm::sort(calls);
+    llvm::sort(plans);
+    size_t n = calls.size();
+    report.bench = BenchReport{int64_t(n), calls[n / 2], calls[n / 10], calls[n - 1 - n / 10], plans[n / 2], run::getNumThreads()};
+    FailureOr<Work> work = measureWork(func, inputs, kCountedRows, options.inputs.seed);
+    if (succeeded(work))
+      report.work = WorkReport{work->pairs, work->kept, work->flops};
+    return llvm::Error::success();
+  }
+
+  llvm::Error check() {
+    int64_t rows = chooseRows(func, inputs, kCheckSeconds);
+    llvm::SmallVector<RowSample> exact, plain;
+    uint64_t seed = options.inputs.seed;
+    if (failed(evaluateRows(func, inputs, rows, seed, exact, Precision::Exact)) ||
+        failed(evaluateRows(func, inputs, rows, seed, plain, Precision::Single)))
+      return makeError("--check: the reference cannot evaluate this function");
+    for (auto [index, name] : llvm::enumerate(resultNames)) {
+      Comparison c = compare(exact[index], plain[index], results[index]);
+      report.checks.push_back({name, int64_t(exact[index].rows.size()), exact[index].total, c.maxError, c.plainError, c.bound,
+                               describeWorst(c, results[index].shape), c.passed()});
+    }
+    return llvm::Error::success();
+  }
+
+  static std::string describeWorst(const Comparison &comparison, ArrayRef<int64_t> shape) {
+    if (comparison.worst < 0)
+      return "";
+    std::string at;
+    int64_t rest = comparison.worst;
+    for (int64_t extent : llvm::reverse(shape)) {
+      at = std::to_string(rest % extent) + (at.empty() ? "" : ", ") + at;
+      rest /= extent;
+    }
+    std::string text;
+    llvm::raw_string_ostream(text) << "[" << at << "]: " << comparison.got << " instead of " << comparison.expected;
+    return text;
+  }
+
+  void describeTensors() {
+    for (auto [name, tensor] : llvm::zip_equal(getArgumentNames(func), inputs))
+      report.inputs.emplace_back(name, toString(tensor));
+    for (auto [name, tensor] : llvm::zip_equal(resultNames, results))
+      report.results.emplace_back(name, toString(tensor));
+  }
+
+  llvm::Error writeOutputs() {
+    for (auto &[name, file] : options.outputs)
+      if (llvm::Error error = writeNpy(file, results[llvm::find(resultNames, name) - resultNames.begin()]))
+        return error;
+    return llvm::Error::success();
+  }
+
+  func::FuncOp func;
+  const RunOptions &options;
+  RunReport report;
+  llvm::SmallVector<std::string> resultNames;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> resultShapes;
+  HostTensors inputs, results;
+};
+
+} // namespace
+
+bool RunReport::passed() const {
+  return llvm::all_of(checks, [](const CheckReport &check) { return check.passed; });
+}
+
+llvm::Expected<RunReport> run(ModuleOp module, const RunOptions &options) {
+  llvm::Expected<func::FuncOp> func = findFunction(module, options.function);
+  if (!func)
+    return func.takeError();
+  return Runner(*func, options).run(module);
+}
+
+} // namespace attn
