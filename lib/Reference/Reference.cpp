@@ -171,7 +171,8 @@ private:
     std::vector<int64_t> kept(sample.size());
     forEachRow(rows, sample.size(), [&](AttentionRows &local, int64_t k) { kept[k] = local.countKept(sample[k]); });
     const Extents &e = rows.getExtents();
-    double all = std::accumulate(kept.begin(), kept.end(), 0.0) * double(rows.getNumRows()) / std::max<size_t>(1, kept.size());
+    double all =
+        std::accumulate(kept.begin(), kept.end(), 0.0) * double(rows.getNumRows()) / std::max<size_t>(1, kept.size());
     work->pairs += double(rows.getNumRows()) * double(e.keys);
     work->kept += all;
     work->flops += all * 2 * double(e.headDim + e.valueDim);
@@ -189,7 +190,8 @@ private:
       return;
     }
     HostTensor tensor = HostTensor::create(sample.shape, type);
-    for (auto [index, element] : llvm::enumerate(ArrayRef<double>(sample.values).take_front(work ? 0 : sample.values.size())))
+    for (auto [index, element] :
+         llvm::enumerate(ArrayRef<double>(sample.values).take_front(work ? 0 : sample.values.size())))
       tensor.setDouble(index, element);
     addTensor(value, std::move(tensor));
   }

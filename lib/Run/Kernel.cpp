@@ -12,7 +12,8 @@
 extern "C" void omp_set_num_threads(int);
 extern "C" int omp_get_max_threads(void);
 #endif
-// The last error of compiled code is thread-local, in the emulated form a JIT can link; libgcc and compiler-rt have this.
+// The last error of compiled code is thread-local, in the emulated form a JIT can link; libgcc and compiler-rt have
+// this.
 extern "C" void *__emutls_get_address(void *);
 
 using namespace llvm;

@@ -25,8 +25,8 @@ DLDataType getDataType(Type type) {
 
 } // namespace
 
-llvm::Expected<PlacedTensor> PlacedTensor::create(ArrayRef<int64_t> shape, Type elementType, bool isInput, Layout layout,
-                                                  Guard guard) {
+llvm::Expected<PlacedTensor> PlacedTensor::create(ArrayRef<int64_t> shape, Type elementType, bool isInput,
+                                                  Layout layout, Guard guard) {
   PlacedTensor placed;
   placed.shape.assign(shape.begin(), shape.end());
   placed.elementType = elementType;
@@ -50,7 +50,8 @@ PlacedTensor::~PlacedTensor() {
 }
 
 void PlacedTensor::setStrides(bool isInput, Layout layout) {
-  llvm::SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, shape.size())); // from outermost to innermost
+  llvm::SmallVector<unsigned> order =
+      llvm::to_vector(llvm::seq<unsigned>(0, shape.size())); // from outermost to innermost
   if (shape.size() == 4 && layout == Layout::Bshd)
     std::swap(order[1], order[2]);
   if (shape.size() == 4 && layout == Layout::Transposed && isInput)
@@ -61,7 +62,8 @@ void PlacedTensor::setStrides(bool isInput, Layout layout) {
     strides[order[position]] = stride;
     stride *= shape[order[position]];
     if (layout == Layout::Padded && position > 0)
-      stride += position + 1 == shape.size() ? kRowPadding : stride; // a gap behind each row, and one of a whole part above
+      stride +=
+          position + 1 == shape.size() ? kRowPadding : stride; // a gap behind each row, and one of a whole part above
   }
   if (shape.size() == 4 && layout == Layout::Broadcast && isInput)
     strides[0] = 0;

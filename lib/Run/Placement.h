@@ -10,12 +10,12 @@
 
 namespace attn::run {
 
-/// Memory, strides and DLPack description of one tensor. All bytes that are no element hold 0xff: NaN, or -1, so that reading
-/// one spoils the result.
+/// Memory, strides and DLPack description of one tensor. All bytes that are no element hold 0xff: NaN, or -1, so that
+/// reading one spoils the result.
 class PlacedTensor {
 public:
-  static llvm::Expected<PlacedTensor> create(llvm::ArrayRef<int64_t> shape, mlir::Type elementType, bool isInput, Layout layout,
-                                             Guard guard);
+  static llvm::Expected<PlacedTensor> create(llvm::ArrayRef<int64_t> shape, mlir::Type elementType, bool isInput,
+                                             Layout layout, Guard guard);
   PlacedTensor(PlacedTensor &&other);
   PlacedTensor &operator=(PlacedTensor &&) = delete;
   ~PlacedTensor();
@@ -33,7 +33,8 @@ private:
   PlacedTensor() = default;
   void setStrides(bool isInput, Layout layout);
   llvm::Error allocate(Guard guard);
-  /// Calls `visit(offset in the memory, flat row-major index, length)`, both in elements, for runs of contiguous elements.
+  /// Calls `visit(offset in the memory, flat row-major index, length)`, both in elements, for runs of contiguous
+  /// elements.
   template <typename Visit>
   void visitRuns(Visit visit) const;
 

@@ -51,8 +51,9 @@ void printBench(const RunReport &report, raw_ostream &os) {
   if (!report.work)
     return;
   const WorkReport &work = *report.work;
-  os << "  work   " << format("%.3g %% of ", work.pairs > 0 ? 100 * work.kept / work.pairs : 0) << formatCount(work.pairs)
-     << " pairs, " << format("%.3g GFLOP, ", work.flops / 1e9) << format("%.4g GFLOP/s\n", work.flops / 1e9 / bench.median);
+  os << "  work   " << format("%.3g %% of ", work.pairs > 0 ? 100 * work.kept / work.pairs : 0)
+     << formatCount(work.pairs) << " pairs, " << format("%.3g GFLOP, ", work.flops / 1e9)
+     << format("%.4g GFLOP/s\n", work.flops / 1e9 / bench.median);
 }
 
 json::Object toObject(ArrayRef<std::pair<std::string, std::string>> tensors) {
@@ -66,14 +67,18 @@ json::Object toObject(ArrayRef<std::pair<std::string, std::string>> tensors) {
 json::Value toValue(double number) { return std::isfinite(number) ? json::Value(number) : json::Value("inf"); }
 
 json::Value toValue(const CheckReport &check) {
-  return json::Object{{"result", check.name},          {"passed", check.passed},
-                      {"rows", check.rows},            {"total_rows", check.totalRows},
-                      {"max_error", toValue(check.maxError)}, {"plain_error", toValue(check.plainError)},
-                      {"bound", check.bound},          {"worst", check.worst}};
+  return json::Object{{"result", check.name},
+                      {"passed", check.passed},
+                      {"rows", check.rows},
+                      {"total_rows", check.totalRows},
+                      {"max_error", toValue(check.maxError)},
+                      {"plain_error", toValue(check.plainError)},
+                      {"bound", check.bound},
+                      {"worst", check.worst}};
 }
 
 json::Value toValue(const BenchReport &bench) {
-  return json::Object{{"runs", bench.runs}, {"median_s", bench.median}, {"p10_s", bench.low},
+  return json::Object{{"runs", bench.runs},  {"median_s", bench.median}, {"p10_s", bench.low},
                       {"p90_s", bench.high}, {"plan_s", bench.plan},     {"threads", bench.threads}};
 }
 

@@ -6,6 +6,7 @@
 #include "attn/Reference/Reference.h"
 #include "attn/Support/Errors.h"
 #include "attn/Support/Names.h"
+#include "llvm/ADT/StringExtras.h"
 #include <chrono>
 
 using namespace mlir;
@@ -101,8 +102,9 @@ private:
 
   llvm::Error evaluateReference() {
     if (options.check || options.benchSeconds > 0)
-      return makeError("--reference evaluates the definition itself: there is nothing to check or time; leave out --check and "
-                       "--bench");
+      return makeError(
+          "--reference evaluates the definition itself: there is nothing to check or time; leave out --check and "
+          "--bench");
     if (failed(evaluate(func, inputs, results)))
       return makeError("the reference cannot evaluate this function");
     return llvm::Error::success();
@@ -110,7 +112,8 @@ private:
 
   llvm::Error place(Placed &placedInputs, Placed &placedResults) {
     for (const HostTensor &input : inputs) {
-      auto placed = PlacedTensor::create(input.shape, input.elementType, /*isInput=*/true, options.layout, options.guard);
+      auto placed =
+          PlacedTensor::create(input.shape, input.elementType, /*isInput=*/true, options.layout, options.guard);
       if (!placed)
         return placed.takeError();
       placed->write(input);
@@ -126,13 +129,12 @@ private:
     return llvm::Error::success();
   }
 
-  llvm::Expected<Kernel> compile(ModuleOp module) {
-    return makeError("this build has no compiler; use --reference");
-  }
+  llvm::Expected<Kernel> compile(ModuleOp module) { return makeError("this build has no compiler; use --reference"); }
 
   llvm::Error runKernel(ModuleOp module) {
     if (options.threads > 0 && !run::setNumThreads(options.threads))
-      return makeError("--threads=", options.threads, ": this build has no OpenMP and runs on one thread; leave it out");
+      return makeError("--threads=", options.threads,
+                       ": this build has no OpenMP and runs on one thread; leave it out");
     Clock::time_point start = Clock::now();
     llvm::Expected<Kernel> kernel = compile(module);
     if (!kernel)
@@ -170,7 +172,8 @@ private:
     llvm::sort(calls);
     llvm::sort(plans);
     size_t n = calls.size();
-    report.bench = BenchReport{int64_t(n), calls[n / 2], calls[n / 10], calls[n - 1 - n / 10], plans[n / 2], run::getNumThreads()};
+    report.bench =
+        BenchReport{int64_t(n), calls[n / 2], calls[n / 10], calls[n - 1 - n / 10], plans[n / 2], run::getNumThreads()};
     FailureOr<Work> work = measureWork(func, inputs, kCountedRows, options.inputs.seed);
     if (succeeded(work))
       report.work = WorkReport{work->pairs, work->kept, work->flops};
@@ -186,8 +189,8 @@ private:
       return makeError("--check: the reference cannot evaluate this function");
     for (auto [index, name] : llvm::enumerate(resultNames)) {
       Comparison c = compare(exact[index], plain[index], results[index]);
-      report.checks.push_back({name, int64_t(exact[index].rows.size()), exact[index].total, c.maxError, c.plainError, c.bound,
-                               describeWorst(c, results[index].shape), c.passed()});
+      report.checks.push_back({name, int64_t(exact[index].rows.size()), exact[index].total, c.maxError, c.plainError,
+                               c.bound, describeWorst(c, results[index].shape), c.passed()});
     }
     return llvm::Error::success();
   }
@@ -234,7 +237,7 @@ bool RunReport::passed() const {
   return llvm::all_of(checks, [](const CheckReport &check) { return check.passed; });
 }
 
-llvm::Expected<RunReport> run(ModuleOp module, const RunOptions &options) {
+llvm::Expected<RunReport> runSpec(ModuleOp module, const RunOptions &options) {
   llvm::Expected<func::FuncOp> func = findFunction(module, options.function);
   if (!func)
     return func.takeError();

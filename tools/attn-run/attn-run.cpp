@@ -7,42 +7,47 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
 
 using namespace llvm;
 
 namespace {
 
 cl::OptionCategory category("attn-run options");
-cl::opt<std::string> spec(cl::Positional, cl::Required, cl::desc("SPEC.mlir"), cl::cat(category));
-cl::opt<std::string> function("function", cl::desc("Function to run, where the spec has several"), cl::value_desc("NAME"),
-                              cl::cat(category));
-cl::list<std::string> inputs("input", cl::desc("Argument from a file; may be repeated"), cl::value_desc("NAME=FILE.npy"),
-                             cl::cat(category));
-cl::opt<std::string> randomExtents("random", cl::ValueOptional,
-                                   cl::desc("Draw the other arguments; extents are B, H, Hkv, N, M, D, Dv"),
-                                   cl::value_desc("B=1,H=8,N=4096"), cl::cat(category));
-cl::opt<uint64_t> seed("seed", cl::desc("Seed of --random (0)"), cl::init(0), cl::cat(category));
-cl::list<std::string> outputs("output", cl::desc("Write a result; may be repeated"), cl::value_desc("NAME=FILE.npy"),
-                              cl::cat(category));
-cl::opt<bool> check("check", cl::desc("Compare with the float64 reference; fail beyond twice the error of plain f32"),
-                    cl::cat(category));
-cl::opt<std::string> bench("bench", cl::ValueOptional, cl::desc("Time calls for so long (1)"), cl::value_desc("SECONDS"),
-                           cl::cat(category));
-cl::opt<int> threads("threads", cl::desc("OpenMP threads (all)"), cl::value_desc("N"), cl::init(0), cl::cat(category));
-cl::opt<bool> json("json", cl::desc("Print one JSON object"), cl::cat(category));
-cl::opt<bool> reference("reference", cl::desc("Evaluate the definition in float64 instead of compiling"), cl::cat(category));
-cl::opt<attn::Layout> layout(
-    "strides", cl::desc("How tensors lie in memory"), cl::init(attn::Layout::Contiguous), cl::cat(category),
-    cl::values(clEnumValN(attn::Layout::Contiguous, "contiguous", "row-major"),
-               clEnumValN(attn::Layout::Bshd, "bshd", "[batch, tokens, heads, head_dim]"),
-               clEnumValN(attn::Layout::Padded, "padded", "gaps full of NaN behind rows, heads and batches"),
-               clEnumValN(attn::Layout::Broadcast, "broadcast", "batch stride 0"),
-               clEnumValN(attn::Layout::Transposed, "transposed", "last dimension strided (refused)")));
-cl::opt<attn::Guard> guard("guard", cl::ValueOptional, cl::desc("An unreadable page at the end (or start) of every tensor"),
-                           cl::init(attn::Guard::None), cl::cat(category),
-                           cl::values(clEnumValN(attn::Guard::After, "", ""),
-                                      clEnumValN(attn::Guard::After, "after", "behind the last element"),
-                                      clEnumValN(attn::Guard::Before, "before", "before the first element")));
+
+struct Options {
+  cl::opt<std::string> spec{cl::Positional, cl::Required, cl::desc("SPEC.mlir"), cl::cat(category)};
+  cl::opt<std::string> function{"function", cl::desc("Function to run, where the spec has several"),
+                                cl::value_desc("NAME"), cl::cat(category)};
+  cl::list<std::string> inputs{"input", cl::desc("Argument from a file; may be repeated"),
+                               cl::value_desc("NAME=FILE.npy"), cl::cat(category)};
+  cl::opt<std::string> random{"random", cl::ValueOptional,
+                              cl::desc("Draw the other arguments; extents are B, H, Hkv, N, M, D, Dv"),
+                              cl::value_desc("B=1,H=8,N=4096"), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Seed of --random (0)"), cl::value_desc("N"), cl::init(0), cl::cat(category)};
+  cl::list<std::string> outputs{"output", cl::desc("Write a result; may be repeated"), cl::value_desc("NAME=FILE.npy"),
+                                cl::cat(category)};
+  cl::opt<bool> check{"check", cl::desc("Compare with the float64 reference; fail beyond twice the error of plain f32"),
+                      cl::cat(category)};
+  cl::opt<std::string> bench{"bench", cl::ValueOptional, cl::desc("Time calls for so long (1)"),
+                             cl::value_desc("SECONDS"), cl::cat(category)};
+  cl::opt<int> threads{"threads", cl::desc("OpenMP threads (all)"), cl::value_desc("N"), cl::init(0),
+                       cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("Print one JSON object"), cl::cat(category)};
+  cl::opt<bool> reference{"reference", cl::desc("Evaluate the definition in float64 instead of compiling"),
+                          cl::cat(category)};
+  cl::opt<attn::Layout> layout{
+      "strides", cl::desc("How tensors lie in memory"), cl::init(attn::Layout::Contiguous), cl::cat(category),
+      cl::values(clEnumValN(attn::Layout::Contiguous, "contiguous", "row-major"),
+                 clEnumValN(attn::Layout::Bshd, "bshd", "[batch, tokens, heads, head_dim]"),
+                 clEnumValN(attn::Layout::Padded, "padded", "gaps full of NaN behind rows, heads and batches"),
+                 clEnumValN(attn::Layout::Broadcast, "broadcast", "batch stride 0"),
+                 clEnumValN(attn::Layout::Transposed, "transposed", "last dimension strided (refused)"))};
+  cl::opt<attn::Guard> guard{"guard", cl::desc("An unreadable page beside every tensor"), cl::init(attn::Guard::None),
+                             cl::cat(category),
+                             cl::values(clEnumValN(attn::Guard::After, "after", "behind the last element"),
+                                        clEnumValN(attn::Guard::Before, "before", "before the first element"))};
+};
 
 int fail(const Twine &message) {
   WithColor::error(errs(), "attn-run") << message << "\n";
@@ -73,36 +78,40 @@ bool readExtents(StringRef text, std::map<std::string, int64_t> &extents) {
   return true;
 }
 
-bool readOptions(attn::RunOptions &options) {
-  options.function = function;
-  options.inputs.random = randomExtents.getNumOccurrences() > 0;
-  options.inputs.seed = seed;
-  options.reference = reference;
-  options.check = check;
-  options.threads = threads;
-  options.layout = layout;
-  options.guard = guard;
-  if (bench.getNumOccurrences()) {
+bool readOptions(const Options &given, attn::RunOptions &options) {
+  options.function = given.function;
+  options.inputs.random = given.random.getNumOccurrences() > 0;
+  options.inputs.seed = given.seed;
+  options.reference = given.reference;
+  options.check = given.check;
+  options.threads = given.threads;
+  options.layout = given.layout;
+  options.guard = given.guard;
+  if (given.bench.getNumOccurrences()) {
     options.benchSeconds = 1;
-    if (!bench.empty() && (StringRef(bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
-      return fail("--bench=" + bench + " should be a number of seconds"), false;
+    if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
+      return fail("--bench=" + given.bench + " should be a number of seconds"), false;
   }
-  return readPairs(inputs, options.inputs.files) && readPairs(outputs, options.outputs) &&
-         readExtents(randomExtents, options.inputs.extents);
+  return readPairs(given.inputs, options.inputs.files) && readPairs(given.outputs, options.outputs) &&
+         readExtents(given.random, options.inputs.extents);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
+  // libLLVM.so brings options of its own tools; one of them has the name of one of ours.
+  if (cl::Option *other = cl::getRegisteredOptions().lookup("threads"))
+    other->removeArgument();
+  Options given;
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec in process, run it, check it, time it\n");
   attn::RunOptions options;
-  if (!readOptions(options))
+  if (!readOptions(given, options))
     return 1;
 
   std::string message;
-  std::unique_ptr<MemoryBuffer> file = mlir::openInputFile(spec, &message);
+  std::unique_ptr<MemoryBuffer> file = mlir::openInputFile(given.spec, &message);
   if (!file)
     return fail(message);
   auto source = std::make_shared<SourceMgr>();
@@ -117,9 +126,9 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
 
-  Expected<attn::RunReport> report = attn::run(*module, options);
+  Expected<attn::RunReport> report = attn::runSpec(*module, options);
   if (!report)
     return fail(toString(report.takeError()));
-  (json ? attn::printReportAsJSON : attn::printReport)(*report, outs());
+  (given.json ? attn::printReportAsJSON : attn::printReport)(*report, outs());
   return report->passed() ? 0 : 1;
 }

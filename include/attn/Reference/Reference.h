@@ -44,7 +44,8 @@ struct Work {
   double kept = 0;  // of these, estimated from the counted rows
   double flops = 0; // 2 (D + Dv) for each kept pair
 };
-mlir::FailureOr<Work> measureWork(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, int64_t maxRows, uint64_t seed);
+mlir::FailureOr<Work> measureWork(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, int64_t maxRows,
+                                  uint64_t seed);
 
 /// How many rows keep the cost of evaluating `func` on `inputs` to about `seconds`, at least 16.
 int64_t chooseRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, double seconds);

@@ -68,7 +68,7 @@ struct RunReport {
 };
 
 /// Runs one function of `module`. Errors that belong to a place in the spec are emitted as diagnostics too.
-llvm::Expected<RunReport> run(mlir::ModuleOp module, const RunOptions &options);
+llvm::Expected<RunReport> runSpec(mlir::ModuleOp module, const RunOptions &options);
 
 /// A few lines for a person, or one line of JSON.
 void printReport(const RunReport &report, llvm::raw_ostream &os);
