@@ -1,0 +1,37 @@
+"""Specs for tests: one attention op from its pieces."""
+
+
+def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32"):
+    """A function @f of q, k, v and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
+    t = f"tensor<?x?x?x?x{element}>"
+    extra = ", " + args if args else ""
+    results, types, names = "%out", t, "%out"
+    if lse:
+        results, types, names = "%out, %lse", f"{t}, tensor<?x?x?xf32>", "%out, %lse"
+    parts = [f"align({align})" if align else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask)]
+    return (
+        f"func.func @f(%q: {t}, %k: {t}, %v: {t}{extra}) -> ({types}) {{\n"
+        f"  {results} = attn.attention %q, %k, %v {' '.join(p for p in parts if p)} : {t}, {t}, {t} -> {types}\n"
+        f"  return {names} : {types}\n}}\n"
+    )
+
+
+def mask_part(mask):
+    """Short form, or a region body where the text holds an attn.yield."""
+    if not mask:
+        return ""
+    if "attn.yield" not in mask:
+        return f"mask({mask})"
+    return "mask {\n  ^bb0(%b: index, %h: index, %i: index, %j: index):\n" + mask + "\n  }"
+
+
+def score_region(score):
+    if not score:
+        return ""
+    return "score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n" + score + "\n  }"
+
+
+def index_region(lines, constants=()):
+    """Lines of `arith` with the type of every line left to the caller; constants by name."""
+    head = [f"    %c{n} = arith.constant {n} : index" for n in constants]
+    return "\n".join(head + ["    " + line for line in lines])
