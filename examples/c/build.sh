@@ -8,6 +8,6 @@ attn-compile "$here/../window.mlir" --emit=object -o window.o
 attn-compile "$here/../window.mlir" --emit=header -o window.h
 
 # The kernel runs on all cores through OpenMP, its only dependency (--threads=off would do without).
-omp=$(llvm-config-22 --libdir)
+omp=$("${LLVM_CONFIG:-llvm-config-22}" --libdir)
 ${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -I. "$here/main.c" window.o -L"$omp" -Wl,-rpath,"$omp" -lomp -lm -o window
 ./window

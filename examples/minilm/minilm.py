@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a real sentence model with a compiled kernel in place of its attention.
 
-Usage: minilm.py [--attn-run=PATH] [--keep=FOLDER]
+Usage: minilm.py [--attn-run=COMMAND] [--keep=FOLDER]
 
 Every sentence of text.txt becomes a row of one padded batch. In each of the six layers q, k, v and the sentence lengths are
 written as .npy, attn-run computes the attention of attention.mlir, and its result goes on through the model. Checked to 1e-5:
@@ -11,6 +11,7 @@ record.py), the attention of every layer at each sentence's first token and the 
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,10 +37,11 @@ class CompiledAttention:
         inputs = {"q": q, "k": k, "v": v, "length": length}
         for name, array in inputs.items():
             np.save(path(name), array)
-        command = [self.attn_run, os.path.join(HERE, "attention.mlir")]
+        command = [*shlex.split(self.attn_run), os.path.join(HERE, "attention.mlir")]
         command += [f"--input={name}={path(name)}" for name in inputs]
-        subprocess.run([*command, f"--output=out={path('out')}"], check=True, stdout=subprocess.DEVNULL)
-        out = np.load(path("out"))
+        if subprocess.run([*command, f"--output=out={path('out')}"], stdout=subprocess.DEVNULL).returncode:
+            sys.exit(f"attn-run failed at layer {layer}")
+        out = np.load(path("out")).astype(np.float32, copy=False)
         self.worst = max(self.worst, float(np.abs(out - attend(layer, q, k, v, length)).max()))
         self.results.append(out)
         return out
@@ -62,7 +64,7 @@ def run(attn_run, folder):
     expected = np.load(os.path.join(HERE, "expected.npz"))
     model = Model(model_folder())
     _, length = model.tokenizer.batch(texts)
-    print(f"{len(texts)} sentences of {length.min()} to {length.max()} tokens, 6 layers, 12 heads; largest difference:")
+    print(f"{len(texts)} sentences of {length.min()} to {length.max()} tokens, 6 layers, 12 heads; largest difference:", flush=True)
     attention = CompiledAttention(attn_run, folder)
     vectors = model.encode(texts, attention)
     plain = model.encode(texts)
