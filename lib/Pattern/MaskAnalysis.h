@@ -17,6 +17,7 @@ namespace attn {
 class MaskAnalysis {
 public:
   explicit MaskAnalysis(const ExpandedMask &mask);
+  MaskAnalysis(const MaskAnalysis &) = delete;
 
   const AtomTable &getAtoms() const { return atoms; }
   const ConditionTable &getConditions() const { return conditions; }

@@ -101,6 +101,18 @@ Value OpReader::findTwin(Operation *op) {
   return {};
 }
 
+/// Rules of division and of unsigned order are exact on single values only where no operand can be negative.
+bool OpReader::needsPoints(Operation *op) {
+  bool divides =
+      isa<arith::FloorDivSIOp, arith::DivSIOp, arith::RemSIOp, index::FloorDivSOp, index::DivSOp, index::RemSOp>(op);
+  bool isUnsigned = isa<arith::DivUIOp, arith::RemUIOp, arith::MinUIOp, arith::MaxUIOp, index::DivUOp, index::RemUOp,
+                        index::MinUOp, index::MaxUOp>(op);
+  if (op->getResult(0).getType().isInteger(1))
+    return false;
+  return (divides && getRange(op->getOperand(1)).lo < 1) ||
+         (isUnsigned && !(isNonNegative(op->getOperand(0)) && isNonNegative(op->getOperand(1))));
+}
+
 /// The range of an op that is an atom, by its interval rule; ops whose rule may not hold are marked.
 Bounds OpReader::readLeaf(Operation *op) {
   Bounds type = getTypeRange(op->getResult(0).getType());
@@ -120,7 +132,7 @@ Bounds OpReader::readLeaf(Operation *op) {
     }
     operands.push_back({builder.constant(range.lo), builder.constant(range.hi)});
   }
-  auto model = dyn_cast<MaskOpInterface>(op);
+  auto model = needsPoints(op) ? MaskOpInterface() : dyn_cast<MaskOpInterface>(op);
   FailureOr<Interval> interval = model ? model.readInterval(builder, operands) : FailureOr<Interval>();
   if (succeeded(interval) && !builder.hasOverflowed() && interval->lo.constant >= type.lo &&
       interval->hi.constant <= type.hi)
@@ -188,7 +200,7 @@ std::optional<LinearForm> OpReader::readProduct(Value a, Value b) {
 /// Quotients and remainders by positive constants. Where the dividend is not negative, all roundings down and to zero
 /// and all signs agree.
 std::optional<LinearForm> OpReader::readDivision(Operation *op) {
-  if (op->getNumOperands() != 2)
+  if (op->getNumOperands() != 2 || op->getOperandTypes()[0] != op->getResult(0).getType())
     return std::nullopt;
   LinearForm dividend = getForm(op->getOperand(0));
   Value divisor = op->getOperand(1);

@@ -39,6 +39,7 @@ private:
 
   mlir::Value findTwin(mlir::Operation *op);
   bool areSame(mlir::Value a, mlir::Value b);
+  bool needsPoints(mlir::Operation *op);
   Bounds readLeaf(mlir::Operation *op);
 
   MaskAnalysis &analysis;

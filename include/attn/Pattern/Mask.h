@@ -10,6 +10,7 @@
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Runtime/Abi.h"
 #include <memory>
+#include <vector>
 
 namespace attn {
 
@@ -36,6 +37,47 @@ MaskDependence getMaskDependence(AttentionOp op);
 
 /// The constants that the boundaries of the mask align to, ascending: sizes of blocks, rows and strides.
 llvm::SmallVector<int64_t> blockSizes(AttentionOp op);
+
+/// The extents of an attention: q [batches, heads, queries, D], k [batches, keyHeads, keys, D].
+struct Extents {
+  int64_t batches = 1, heads = 1, keyHeads = 1, queries = 1, keys = 1;
+};
+
+/// An integer tensor in row-major order, truth values as 0 and 1. Without values only its shape is known, without a
+/// shape nothing.
+struct CapturedData {
+  llvm::SmallVector<int64_t> shape;
+  std::vector<int64_t> values;
+};
+
+/// A mask at given extents and with given captured data. Not for several threads at once.
+class MaskEvaluator {
+public:
+  /// `data` goes with Captures::tensors; what it lacks is taken from constants or not known. With a reindexing,
+  /// `classify` answers for pairs of one class.
+  MaskEvaluator(AttentionOp op, const Extents &extents, std::vector<CapturedData> data = {},
+                const Reindexing &reindexing = {});
+  MaskEvaluator(MaskEvaluator &&);
+  ~MaskEvaluator();
+
+  /// Whether the query at position i and the key at position j attend. Where data that decides it is not known or is
+  /// floating-point, the answer is yes.
+  bool keep(int64_t b, int64_t h, int64_t i, int64_t j) const;
+
+  /// Whether none, some or all pairs may attend of the positions in [iLo, iHi] and [jLo, jHi], both inclusive.
+  AttnRunKind classify(int64_t b, int64_t h, int64_t iLo, int64_t iHi, int64_t jLo, int64_t jHi) const;
+
+  const Extents &getExtents() const;
+  const Reindexing &getReindexing() const;
+  MaskDependence getDependence() const;
+  Align getAlign() const;
+  /// Position of query row 0: positions of queries are tokens plus this.
+  int64_t getQueryOffset() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
 
 } // namespace attn
 

@@ -3,7 +3,11 @@
 #ifndef ATTN_TEST_UNIT_PATTERN_SPEC_H
 #define ATTN_TEST_UNIT_PATTERN_SPEC_H
 
+#include "Draw.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Pattern/Captures.h"
+#include "attn/Pattern/IntervalModels.h"
+#include "attn/Pattern/Mask.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
@@ -19,6 +23,7 @@ inline mlir::DialectRegistry makeRegistry() {
   mlir::DialectRegistry registry;
   registry.insert<AttnDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::index::IndexDialect,
                   mlir::LLVM::LLVMDialect, mlir::tensor::TensorDialect>();
+  registerIntervalModels(registry);
   return registry;
 }
 
@@ -42,6 +47,26 @@ func.func @f(%q: !t, %k: !t, %v: !t, %len: tensor<?xi32>, %doc: tensor<?x?xi32>,
   mlir::OwningOpRef<mlir::ModuleOp> module;
   AttentionOp op;
 };
+
+/// The data of the tensors that the mask captures, in their order.
+inline std::vector<CapturedData> getData(Spec &spec, const Problem &p) {
+  const Grid *grids[] = {&p.len, &p.doc, &p.set, &p.table, &p.wide, &p.bytes};
+  std::vector<CapturedData> data;
+  for (mlir::Value tensor : Captures::of(spec.op).tensors) {
+    const Grid &grid = *grids[mlir::cast<mlir::BlockArgument>(tensor).getArgNumber() - 3];
+    CapturedData content;
+    if (mlir::cast<mlir::RankedTensorType>(tensor.getType()).getRank() == 2)
+      content.shape.push_back(grid.rows);
+    content.shape.push_back(grid.columns);
+    content.values = grid.values;
+    data.push_back(std::move(content));
+  }
+  return data;
+}
+
+inline MaskEvaluator makeEvaluator(Spec &spec, const Problem &p, const Reindexing &reindexing = {}) {
+  return MaskEvaluator(spec.op, {p.batches, p.heads, 1, p.queries, p.keys}, getData(spec, p), reindexing);
+}
 
 } // namespace attn::test
 
