@@ -6,6 +6,7 @@
 #include "MaskProgram.h"
 #include "attn/Pattern/Captures.h"
 #include "mlir/IR/Builders.h"
+#include <map>
 
 namespace attn {
 
@@ -57,8 +58,8 @@ private:
   const MaskProgram &program;
   const Captures &captures;
   ConstantBuilder folder;
-  mlir::Value lower, upper, found; // what @attn_range is called with
-  llvm::DenseMap<int64_t, mlir::Value> constants;
+  mlir::Value lower, upper, found;                 // what @attn_range is called with
+  std::map<int64_t, mlir::Value> constants;        // any number may be a key
   llvm::DenseMap<mlir::Value, mlir::Value> truths; // the i1 behind an extended one
 };
 

@@ -306,7 +306,10 @@ Generator::Integer Generator::drawInteger(int depth) {
       return drawBinary(depth);
     }
   }
-  switch (below(10)) {
+  switch (below(11)) {
+  case 10:
+    return {emit("tensor.dim %doc, " + constant(1) + " : tensor<?x?xi32>"),
+            [](const Problem &p, const Pair &) { return p.doc.columns; }};
   case 0: {
     int64_t value = between(-20, 40);
     return {constant(value), [=](const Problem &, const Pair &) { return value; }};
