@@ -1,0 +1,51 @@
+#ifndef ATTN_CODEGEN_CPU_PASSES_TD
+#define ATTN_CODEGEN_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertAttnTileToCPU : Pass<"convert-attn-tile-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "Turn tile ops into calls of vector micro-kernels";
+  let description = [{
+    Every attn_tile op of a task becomes a call of a function that is built once per kernel and shape, with queries in
+    vector lanes. A state becomes its slot of the task's workspace, updated in place: weights of a tile at the start, then
+    one slot per query tile. `score`, `modify`, `mask` and `softmax` become one pass over the tile.
+
+    Post-condition: no attn_tile op is left but `kernel` and `launch`.
+  }];
+  let options = [
+    Option<"lanes", "lanes", "int64_t", "16", "floats of a vector">,
+    Option<"rows", "rows", "int64_t", "8", "key rows of a register block of three vectors">,
+    Option<"avx512Exp", "avx512-exp", "bool", "true", "use the AVX-512 instructions for exponentials">
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
+def LowerCPUMath : Pass<"attn-cpu-lower-math", "::mlir::ModuleOp"> {
+  let summary = "Replace math functions by polynomials";
+  let description = [{
+    The object needs no libm. A math op that has no polynomial here is an error that names it and the ones that have.
+
+    Post-condition: the math ops left are single instructions of every target (fma, floor, sqrt, abs...).
+  }];
+  let dependentDialects = ["::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
+}
+
+def LowerEntryPoints : Pass<"attn-lower-entry-points", "::mlir::ModuleOp"> {
+  let summary = "Make the C functions over DLPack tensors, and the tables that describe them to the runtime";
+  let description = [{
+    Every public function becomes `NAME`, `NAME_plan` and `NAME_run` (see attn/Runtime/Attn.h), and a constant table in the
+    layout of attn/Runtime/Abi.h. Task functions get an entry that unpacks the runtime's descriptors.
+
+    Post-condition: no op of attn or attn_tile is left.
+  }];
+  let options = [
+    Option<"threads", "threads", "bool", "true", "let the runtime use all OpenMP threads">,
+    Option<"x86", "x86", "bool", "true", "the target is x86: tasks flush denormals to zero">
+  ];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_CODEGEN_CPU_PASSES_TD

@@ -1,0 +1,47 @@
+//===- Pipelines.h - One function per arrow ---------------------*- C++ -*-===//
+//
+//   spec --buildSchedule--> schedule --buildTiling--> tile --buildCPU--> cpu --buildLLVM--> llvm --> object
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_PIPELINES_PIPELINES_H
+#define ATTN_PIPELINES_PIPELINES_H
+
+#include "attn/Schedule/Schedule.h"
+#include "attn/Target/Object.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace attn {
+
+struct CompileOptions {
+  TargetModel target;
+  ScheduleOverrides schedule;
+  bool threads = true;
+  bool jit = false; // the object is loaded into this process, where thread-local variables are emulated
+};
+
+/// attn -> attn with a schedule on every op.
+void buildSchedule(mlir::OpPassManager &pm, const CompileOptions &options);
+/// attn -> kernels of loops over attn_tile.
+void buildTiling(mlir::OpPassManager &pm, const CompileOptions &options);
+/// attn_tile -> vector code and C entry points.
+void buildCPU(mlir::OpPassManager &pm, const CompileOptions &options);
+/// vector code -> the LLVM dialect.
+void buildLLVM(mlir::OpPassManager &pm, const CompileOptions &options);
+
+/// Names the pipelines for command lines: attn-to-tile, attn-to-cpu, attn-to-llvm.
+void registerPipelines();
+
+/// What a compiled module exports: NAME, NAME_plan and NAME_run of every function.
+std::vector<std::string> entryNames(mlir::ModuleOp spec);
+
+/// Spec (not changed) to an LLVM module ready for code generation.
+mlir::FailureOr<NativeModule> compileToNative(mlir::ModuleOp spec, const CompileOptions &options);
+
+/// Spec (not changed) to the bytes of an object file.
+mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileToObject(mlir::ModuleOp spec,
+                                                                     const CompileOptions &options);
+
+} // namespace attn
+
+#endif // ATTN_PIPELINES_PIPELINES_H

@@ -1,0 +1,28 @@
+#ifndef ATTN_SCHEDULE_PASSES_TD
+#define ATTN_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
+  let summary = "Choose tile sizes, reindexing and key splits";
+  let description = [{
+    Writes an `#attn.schedule` on every `attn.attention` that has none, from the mask's shape and the numbers of the target
+    below. An option other than 0 overrides the choice. A schedule that stands on an op is kept as it is, so it can be
+    written by hand.
+
+    Post-condition: every `attn.attention` has a schedule.
+  }];
+  let options = [
+    Option<"lanes", "lanes", "int64_t", "16", "floats of a vector">,
+    Option<"rows", "rows", "int64_t", "8", "key rows of a register block of three vectors">,
+    Option<"l2Bytes", "l2-bytes", "int64_t", "2097152", "bytes of a core's second-level cache">,
+    Option<"queryTile", "query-tile", "int64_t", "0", "query rows of a tile; 0: choose">,
+    Option<"keyTile", "key-tile", "int64_t", "0", "key rows of a tile; 0: choose">,
+    Option<"group", "group", "int64_t", "0", "query tiles of a task; 0: choose">,
+    Option<"split", "split", "int64_t", "0", "keys of a split where there are few tasks; 0: choose">,
+    Option<"reindex", "reindex", "bool", "true", "run strided, axial and blocked masks as smaller dense problems">
+  ];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+#endif // ATTN_SCHEDULE_PASSES_TD

@@ -1,0 +1,29 @@
+//===- Schedule.h - Tile sizes and why --------------------------*- C++ -*-===//
+#ifndef ATTN_SCHEDULE_SCHEDULE_H
+#define ATTN_SCHEDULE_SCHEDULE_H
+
+#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Schedule/TargetModel.h"
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// Choices that are made already; 0 leaves one open.
+struct ScheduleOverrides {
+  int64_t queryTile = 0, keyTile = 0, group = 0, split = 0;
+  bool reindex = true;
+};
+
+struct ScheduleChoice {
+  ScheduleAttr schedule;
+  std::vector<std::string> reasons; // one sentence per decision
+};
+
+/// Chooses how an attention op is cut into tiles on a target: from the shape of its mask, head_dim, vector width and
+/// cache.
+ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides = {});
+
+} // namespace attn
+
+#endif // ATTN_SCHEDULE_SCHEDULE_H

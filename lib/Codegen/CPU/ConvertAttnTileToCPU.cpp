@@ -1,0 +1,246 @@
+//===- ConvertAttnTileToCPU.cpp - Tile ops to micro-kernel calls ----------===//
+#include "MicroKernels.h"
+#include "attn/Codegen/CPU/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_CONVERTATTNTILETOCPU
+#include "attn/Codegen/CPU/Passes.h.inc"
+
+using namespace mlir;
+using namespace attn::cpu;
+
+namespace {
+
+/// The slot that a state lives in: states are updated in place, so all states of a chain share it.
+tile::SlotOp findSlot(Value state) {
+  while (true) {
+    if (auto argument = dyn_cast<BlockArgument>(state)) {
+      auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      state = loop.getInitArgs()[argument.getArgNumber() - 1];
+      continue;
+    }
+    Operation *op = state.getDefiningOp();
+    unsigned result = cast<OpResult>(state).getResultNumber();
+    if (auto slot = dyn_cast<tile::SlotOp>(op))
+      return slot;
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      state = loop.getInitArgs()[result];
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      state = branch.thenYield().getOperand(result);
+    else if (auto softmax = dyn_cast<tile::SoftmaxOp>(op))
+      state = softmax.getState();
+    else if (auto accumulate = dyn_cast<tile::AccumulateOp>(op))
+      state = accumulate.getState();
+    else
+      state = op->getOperand(0); // begin and restart
+  }
+}
+
+class TaskConverter {
+public:
+  TaskConverter(func::FuncOp task, ModuleOp module, RegisterBlock block)
+      : task(task), module(module), block(block), builder(module.getContext()) {}
+
+  void run();
+
+private:
+  /// The memory behind a state and what every micro-kernel takes first: slot, head_dim, value_dim.
+  struct Place {
+    Values arguments;
+    Value weights;
+  };
+  Place &place(Value state);
+  MicroKernels &kernels(Value state);
+  Value call(func::FuncOp fn, ValueRange arguments);
+  Values withPlace(Value state, std::initializer_list<Value> more);
+  void convert(Operation *op);
+  void convertSoftmax(tile::SoftmaxOp op);
+  Value flat(Value memref, OpFoldResult offset, Value size);
+
+  func::FuncOp task;
+  ModuleOp module;
+  RegisterBlock block;
+  OpBuilder builder;
+  bool natural = false;
+  llvm::DenseMap<Operation *, Place> places;
+  std::optional<MicroKernels> cached;
+};
+
+Value TaskConverter::flat(Value memref, OpFoldResult offset, Value size) {
+  auto anywhere = StridedLayoutAttr::get(builder.getContext(), ShapedType::kDynamic, {1});
+  auto type = MemRefType::get({ShapedType::kDynamic}, builder.getF32Type(), anywhere);
+  OpFoldResult one = builder.getIndexAttr(1);
+  Value view = memref::SubViewOp::create(builder, memref.getLoc(), memref, offset, OpFoldResult(size), one);
+  return view.getType() == type ? view : memref::CastOp::create(builder, memref.getLoc(), type, view).getResult();
+}
+
+// Weights of a tile lie at the start of the workspace, the slots behind them.
+TaskConverter::Place &TaskConverter::place(Value state) {
+  tile::SlotOp slot = findSlot(state);
+  Place &place = places[slot];
+  if (!place.arguments.empty())
+    return place;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(slot);
+  auto type = cast<tile::StateType>(slot.getState().getType());
+  Emit e(builder, slot.getLoc(), block.lanes);
+  Value dim = type.getDim() >= 0 ? e.index(type.getDim()) : slot.getDim();
+  Value valueDim = type.getValueDim() >= 0 ? e.index(type.getValueDim()) : slot.getValueDim();
+  Value weights = e.index(slot.getKeyTile() * type.getQueries());
+  Value size = e.mul(e.add(e.add(dim, valueDim), 3), type.getQueries());
+  Value offset = e.add(weights, e.mul(slot.getIndex(), size));
+  place.arguments = {flat(slot.getWorkspace(), offset, size), dim, valueDim};
+  place.weights = flat(slot.getWorkspace(), builder.getIndexAttr(0), weights);
+  return place;
+}
+
+MicroKernels &TaskConverter::kernels(Value state) {
+  if (!cached) {
+    cached.emplace(module, task.getName(), block, cast<tile::StateType>(state.getType()), findSlot(state).getKeyTile());
+    cached->natural = natural;
+  }
+  return *cached;
+}
+
+Value TaskConverter::call(func::FuncOp fn, ValueRange arguments) {
+  auto op = func::CallOp::create(builder, task.getLoc(), fn, arguments);
+  return op.getNumResults() ? op.getResult(0) : Value();
+}
+
+Values TaskConverter::withPlace(Value state, std::initializer_list<Value> more) {
+  Values all = place(state).arguments;
+  all.append(more);
+  return all;
+}
+
+// Too low a reference shows in the sum: the reference is raised and the tile done once more. Exact tiles are raised
+// first.
+void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
+  Value state = op.getState(), scores = op.getScores();
+  auto mask = scores.getDefiningOp<tile::MaskOp>();
+  if (mask)
+    scores = mask.getTile();
+  auto modify = scores.getDefiningOp<tile::ModifyOp>();
+  if (modify)
+    scores = modify.getTile();
+  auto score = scores.getDefiningOp<tile::ScoreOp>();
+  auto key = cast<MemRefType>(score.getKey().getType());
+  func::FuncOp softmax = kernels(state).softmax(key, modify, mask), raise = kernels(state).raise(key, modify, mask);
+
+  Emit e(builder, op.getLoc(), block.lanes);
+  Values args = withPlace(state, {place(state).weights, score.getKey(), score.getRow(), score.getCount()});
+  auto coordinates = [&](auto region) {
+    args.append({region.getBatch(), region.getHead(), region.getQuery(), region.getKey(), region.getNumQueries(),
+                 region.getNumKeys()});
+  };
+  if (mask)
+    coordinates(mask);
+  else if (modify)
+    coordinates(modify);
+  else
+    args.append(6, e.index(0));
+  if (modify)
+    llvm::append_range(args, modify.getCaptured());
+  if (mask)
+    llvm::append_range(args, mask.getCaptured());
+
+  if (op.getExact())
+    call(raise, args);
+  Value high = call(softmax, args);
+  if (!op.getExact())
+    e.ifThen(high, [&] {
+      call(raise, args);
+      call(softmax, args);
+    });
+  auto type = cast<tile::StateType>(state.getType());
+  for (int64_t q = 0; q < type.getQueries(); q += block.lanes) // the sum after this tile becomes the sum
+    e.vstore(e.vload(args[0], e.index(2 * type.getQueries() + q)), args[0], e.index(type.getQueries() + q));
+}
+
+void TaskConverter::convert(Operation *operation) {
+  builder.setInsertionPoint(operation);
+  if (auto op = dyn_cast<tile::BeginOp>(operation)) {
+    auto fn = kernels(op.getState())
+                  .begin(cast<MemRefType>(op.getQuery().getType()), cast<MemRefType>(op.getKey().getType()));
+    call(fn, withPlace(op.getState(), {op.getQuery(), op.getRow(), op.getKey(), op.getOwn(), op.getScale()}));
+  } else if (auto op = dyn_cast<tile::RestartOp>(operation)) {
+    call(kernels(op.getState()).restart(), place(op.getState()).arguments);
+  } else if (auto op = dyn_cast<tile::SoftmaxOp>(operation)) {
+    convertSoftmax(op);
+  } else if (auto op = dyn_cast<tile::AccumulateOp>(operation)) {
+    auto fn = kernels(op.getState()).accumulate(cast<MemRefType>(op.getValue().getType()), op.getSkipZero());
+    call(fn, withPlace(op.getState(), {place(op.getState()).weights, op.getValue(), op.getRow(), op.getCount()}));
+  } else if (auto op = dyn_cast<tile::CheckOp>(operation)) {
+    op.replaceAllUsesWith(call(kernels(op.getState()).check(), place(op.getState()).arguments[0]));
+  } else if (auto op = dyn_cast<tile::FinishOp>(operation)) {
+    auto lse = op.getLse() ? cast<MemRefType>(op.getLse().getType()) : MemRefType();
+    auto fn = kernels(op.getState()).finish(cast<MemRefType>(op.getOutput().getType()), lse);
+    Values args = withPlace(op.getState(), {op.getOutput(), op.getRow()});
+    if (lse)
+      args.push_back(op.getLse());
+    call(fn, args);
+  } else if (auto op = dyn_cast<tile::FinishPartialOp>(operation)) {
+    auto fn = kernels(op.getState()).finishPartial(cast<MemRefType>(op.getPartials().getType()));
+    call(fn, withPlace(op.getState(), {op.getPartials(), op.getRow(), op.getRows()}));
+  }
+}
+
+void TaskConverter::run() {
+  SmallVector<Operation *> ops;
+  task.walk([&](Operation *op) {
+    natural |= isa<tile::ModifyOp>(op);
+    if (isa<tile::AttnTileDialect>(op->getDialect()) && !isa<tile::YieldOp>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops)
+    convert(op);
+  // All states of a chain are their slot; loops then carry them without use, and the tile ops are dead.
+  auto replace = [](Value v) {
+    if (isa<tile::StateType>(v.getType()) && !v.getDefiningOp<tile::SlotOp>())
+      v.replaceAllUsesWith(findSlot(v).getState());
+  };
+  SmallVector<Value> states;
+  task.walk([&](Operation *op) {
+    llvm::append_range(states, op->getResults());
+    for (Region &region : op->getRegions())
+      for (Block &inner : region)
+        llvm::append_range(states, inner.getArguments());
+  });
+  llvm::for_each(llvm::reverse(states), replace);
+  for (Operation *op : llvm::reverse(ops))
+    if (!isa<tile::SlotOp>(op)) {
+      op->dropAllUses();
+      op->erase();
+    }
+}
+
+struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    RegisterBlock block{lanes, rows, avx512Exp ? ExpForm::AVX512 : ExpForm::Portable};
+    SmallVector<func::FuncOp> tasks;
+    getOperation().walk([&](tile::SlotOp slot) {
+      auto fn = slot->getParentOfType<func::FuncOp>();
+      if (!llvm::is_contained(tasks, fn))
+        tasks.push_back(fn);
+    });
+    for (func::FuncOp task : tasks)
+      TaskConverter(task, getOperation(), block).run();
+
+    // Loops no longer carry states: folding that away leaves the slots without uses.
+    RewritePatternSet patterns(&getContext());
+    scf::ForOp::getCanonicalizationPatterns(patterns, &getContext());
+    scf::IfOp::getCanonicalizationPatterns(patterns, &getContext());
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    for (func::FuncOp task : tasks) {
+      if (failed(applyPatternsGreedily(task, frozen)))
+        return signalPassFailure();
+      task.walk([](tile::SlotOp slot) { slot.use_empty() ? slot.erase() : (void)slot.emitError("a state is left"); });
+    }
+  }
+};
+
+} // namespace
+} // namespace attn

@@ -1,0 +1,347 @@
+//===- LowerEntryPoints.cpp - C functions and tables for the runtime ------===//
+#include "attn/Codegen/CPU/Passes.h"
+#include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "attn/Runtime/Abi.h"
+#include "attn/Tiling/Interface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERENTRYPOINTS
+#include "attn/Codegen/CPU/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// A struct of int64 fields as the table that it is.
+template <typename T>
+void append(SmallVectorImpl<int64_t> &table, const T &record) {
+  static_assert(sizeof(T) % sizeof(int64_t) == 0);
+  auto *words = reinterpret_cast<const int64_t *>(&record);
+  table.append(words, words + sizeof(T) / sizeof(int64_t));
+}
+
+void setField(AttnKernel &kernel, StringRef name, int64_t value) {
+  std::pair<StringRef, int64_t *> fields[] = {
+      {"align", &kernel.align},
+      {"reindex", &kernel.reindex},
+      {"reindex_size", &kernel.reindex_size},
+      {"has_mask", &kernel.has_mask},
+      {"depends_batch", &kernel.depends_batch},
+      {"depends_head", &kernel.depends_head},
+      {"query_tile", &kernel.query_tile},
+      {"tail_tile", &kernel.tail_tile},
+      {"tail_limit", &kernel.tail_limit},
+      {"key_tile", &kernel.key_tile},
+      {"key_granule", &kernel.key_granule},
+      {"group_tiles", &kernel.group_tiles},
+      {"split_keys", &kernel.split_keys},
+      {"split_tasks", &kernel.split_tasks},
+      {"scratch_base", &kernel.scratch_base},
+      {"scratch_per_dim", &kernel.scratch_per_dim},
+      {"scratch_per_value_dim", &kernel.scratch_per_value_dim},
+  };
+  for (auto [field, place] : fields)
+    if (field == name)
+      *place = value;
+}
+
+/// The table, strings and code pointers of one function, and its C entry points.
+class EntryBuilder {
+public:
+  EntryBuilder(OpBuilder &b, ModuleOp module, func::FuncOp func, FunctionInterface interface, bool threads, bool x86)
+      : b(b), loc(func.getLoc()), module(module), func(func), interface(std::move(interface)), threads(threads),
+        x86(x86), ptr(LLVM::LLVMPointerType::get(b.getContext())) {}
+
+  LogicalResult build();
+
+private:
+  int64_t string(StringRef text);
+  int64_t code(StringRef symbol);
+  int64_t constantGetter(const TensorInfo &tensor);
+  AttnTensor tensorRecord(const TensorInfo &tensor);
+  FailureOr<AttnKernel> kernelRecord(tile::LaunchOp launch);
+  std::string taskEntry(StringRef task, unsigned numMemRefs);
+  Value descriptor(Value data, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, MemRefType type);
+  void entry(StringRef suffix, int mode, unsigned numTensors);
+  Value address(StringRef global) { return LLVM::AddressOfOp::create(b, loc, ptr, global); }
+  Value constant(int64_t v, Type type) { return LLVM::ConstantOp::create(b, loc, type, b.getIntegerAttr(type, v)); }
+  Value field(Value base, int64_t i, Type type) {
+    Value at = LLVM::GEPOp::create(b, loc, ptr, type, base, ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    return LLVM::LoadOp::create(b, loc, type, at);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  ModuleOp module;
+  func::FuncOp func;
+  FunctionInterface interface;
+  bool threads, x86;
+  Type ptr;
+  std::string strings;
+  SmallVector<std::string> codes;
+};
+
+int64_t EntryBuilder::string(StringRef text) {
+  int64_t offset = strings.size();
+  strings += text;
+  strings.push_back('\0');
+  return offset;
+}
+
+int64_t EntryBuilder::code(StringRef symbol) {
+  auto it = llvm::find(codes, symbol);
+  if (it == codes.end())
+    it = codes.insert(codes.end(), symbol.str());
+  return it - codes.begin();
+}
+
+// Constants lie in memory as the tasks read them: booleans in bytes, index as 64 bits.
+DenseElementsAttr storedForm(DenseElementsAttr constant) {
+  Type element = constant.getElementType();
+  auto as = [&](unsigned bits) {
+    Type type = IntegerType::get(constant.getContext(), bits);
+    return constant.mapValues(type, [&](const APInt &v) { return bits == 8 ? v.zext(8) : v.sextOrTrunc(bits); });
+  };
+  if (element.isInteger(1))
+    return as(8);
+  return element.isIndex() ? as(64) : constant;
+}
+
+int64_t EntryBuilder::constantGetter(const TensorInfo &tensor) {
+  std::string global = interface.name + "." + tensor.name, getter = global + ".get";
+  DenseElementsAttr data = storedForm(tensor.constant);
+  auto flat = data.reshape(RankedTensorType::get({data.getNumElements()}, data.getElementType()));
+  auto type = LLVM::LLVMArrayType::get(data.getElementType(), data.getNumElements());
+  LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, global, flat, /*alignment=*/64);
+  auto fn = func::FuncOp::create(b, loc, getter, b.getFunctionType({}, ptr));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(fn.addEntryBlock());
+  func::ReturnOp::create(b, loc, address(global));
+  return code(getter);
+}
+
+AttnTensor EntryBuilder::tensorRecord(const TensorInfo &tensor) {
+  AttnTensor record = {};
+  Type element = tensor.type.getElementType();
+  record.name = string(tensor.name);
+  record.role = tensor.role;
+  // DLPack: 0 int, 1 unsigned, 2 float, 4 bfloat, 6 bool
+  record.dtype_code = element.isBF16()              ? 4
+                      : isa<FloatType>(element)     ? 2
+                      : element.isInteger(1)        ? 6
+                      : element.isUnsignedInteger() ? 1
+                                                    : 0;
+  record.bits = element.isInteger(1) ? 8 : element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  record.inner_contiguous = tensor.innerContiguous;
+  record.rank = tensor.type.getRank();
+  for (auto [d, dim] : llvm::enumerate(tensor.dims))
+    record.dims[d] = dim;
+  if (tensor.role == ATTN_CONSTANT)
+    record.constant = constantGetter(tensor);
+  return record;
+}
+
+Value EntryBuilder::descriptor(Value data, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, MemRefType type) {
+  Type i64 = b.getI64Type(), extents = LLVM::LLVMArrayType::get(i64, sizes.size());
+  auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, i64, extents, extents});
+  Value d = LLVM::PoisonOp::create(b, loc, layout);
+  auto set = [&](Value v, ArrayRef<int64_t> at) { d = LLVM::InsertValueOp::create(b, loc, d, v, at); };
+  set(data, {0});
+  set(data, {1});
+  set(constant(0, i64), {2});
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    set(constant(size, i64), {3, int64_t(i)});
+    set(constant(strides[i], i64), {4, int64_t(i)});
+  }
+  return UnrealizedConversionCastOp::create(b, loc, type, d).getResult(0);
+}
+
+// Denormals cost a hundred cycles each and can be weights of any tile; the caller's mode is put back afterwards.
+static void withoutDenormals(OpBuilder &b, Location loc, Type ptr, llvm::function_ref<void()> body) {
+  Value one = LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(1));
+  Value place = LLVM::AllocaOp::create(b, loc, ptr, b.getI32Type(), one);
+  auto call = [&](StringRef name) { LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(name), ValueRange{place}); };
+  call("llvm.x86.sse.stmxcsr");
+  Value old = LLVM::LoadOp::create(b, loc, b.getI32Type(), place);
+  Value bits = LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(0x8040)); // FTZ and DAZ
+  LLVM::StoreOp::create(b, loc, LLVM::OrOp::create(b, loc, old, bits), place);
+  call("llvm.x86.sse.ldmxcsr");
+  body();
+  LLVM::StoreOp::create(b, loc, old, place);
+  call("llvm.x86.sse.ldmxcsr");
+}
+
+// From the runtime's form of a task to the task function's. Operand 4 of the runtime is the log-sum-exp, null where
+// there is none.
+std::string EntryBuilder::taskEntry(StringRef task, unsigned skipped) {
+  auto callee = module.lookupSymbol<func::FuncOp>(task);
+  std::string name = (task + ".entry").str();
+  auto fn = func::FuncOp::create(b, loc, name, b.getFunctionType(SmallVector<Type>(6, ptr), {}));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(fn.addEntryBlock());
+  Value operands = fn.getArgument(0), fields = fn.getArgument(1);
+  SmallVector<Value> args;
+  int64_t operand = 0, number = 0, data = 2;
+  for (Type type : callee.getArgumentTypes()) {
+    auto memref = dyn_cast<MemRefType>(type);
+    if (memref && number == 0) { // tensors come first
+      if (operand == int64_t(skipped))
+        ++operand;
+      Type i64 = b.getI64Type(), extents = LLVM::LLVMArrayType::get(i64, memref.getRank());
+      SmallVector<Type> parts{ptr, ptr, i64};
+      if (memref.getRank())
+        parts.append(2, extents);
+      auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
+      Value loaded = LLVM::LoadOp::create(b, loc, layout, field(operands, operand++, ptr));
+      args.push_back(UnrealizedConversionCastOp::create(b, loc, type, loaded).getResult(0));
+    } else if (!memref) {
+      Value v = field(fields, number++, b.getI64Type());
+      args.push_back(arith::IndexCastOp::create(b, loc, b.getIndexType(), v));
+    } else {
+      bool matrix = memref.getRank() == 2;
+      int64_t any = int64_t(1) << 40;
+      args.push_back(matrix ? descriptor(fn.getArgument(data), {any, 3}, {3, 1}, memref)
+                            : descriptor(fn.getArgument(data), {any}, {1}, memref));
+      ++data;
+    }
+  }
+  auto call = [&] { func::CallOp::create(b, loc, callee, args); };
+  if (x86)
+    withoutDenormals(b, loc, ptr, call);
+  else
+    call();
+  func::ReturnOp::create(b, loc);
+  return name;
+}
+
+FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
+  auto kernel = module.lookupSymbol<tile::KernelOp>(launch.getKernel());
+  if (!kernel)
+    return launch.emitError() << "no kernel " << launch.getKernelAttr();
+  AttnKernel record = {};
+  auto place = [&](Value v) { return int64_t(*interface.find(v)); };
+  record.query = place(launch.getInputs()[0]);
+  record.key = place(launch.getInputs()[1]);
+  record.value = place(launch.getInputs()[2]);
+  record.out = place(launch.getOutputs()[0]);
+  record.lse = launch.getOutputs().size() > 1 ? place(launch.getOutputs()[1]) : -1;
+  for (Value captured : launch.getInputs().drop_front(3)) {
+    if (record.num_captured == ATTN_MAX_OPERANDS)
+      return launch.emitError() << "reads more than " << int(ATTN_MAX_OPERANDS) << " captured tensors";
+    record.captured[record.num_captured++] = place(captured);
+  }
+  ArrayRef<int64_t> tables = kernel.getTables();
+  if (tables.size() / 3 > ATTN_MAX_TABLES)
+    return launch.emitError() << "its mask reads captured tensors in more than " << int(ATTN_MAX_TABLES)
+                              << " ways; combine them into fewer tensors";
+  for (; !tables.empty(); tables = tables.drop_front(3))
+    record.tables[record.num_tables++] = {tables[0], tables[1], tables[2]};
+  for (NamedAttribute attribute : kernel.getConfig())
+    setField(record, attribute.getName(), cast<IntegerAttr>(attribute.getValue()).getInt());
+  unsigned skipped = record.lse < 0 ? 4 : ~0u;
+  record.code_task = code(taskEntry(kernel.getTask(), skipped));
+  record.code_tail = code(taskEntry(kernel.getTail(), skipped));
+  record.code_classify = kernel.getClassify() ? code(*kernel.getClassify()) : -1;
+  return record;
+}
+
+// int NAME(...), NAME_plan(attn_plan **, ...), NAME_run(const attn_plan *, ...): store the arguments and call the
+// runtime.
+void EntryBuilder::entry(StringRef suffix, int mode, unsigned numTensors) {
+  Type i32 = b.getI32Type();
+  SmallVector<Type> types(numTensors + (mode ? 1 : 0), ptr);
+  auto fn = func::FuncOp::create(b, loc, interface.name + suffix.str(), b.getFunctionType(types, i32));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(fn.addEntryBlock());
+  auto array = [&](unsigned count) {
+    return LLVM::AllocaOp::create(b, loc, ptr, ptr, constant(std::max(count, 1u), i32)).getResult();
+  };
+  auto put = [&](Value array, unsigned i, Value v) {
+    Value at = LLVM::GEPOp::create(b, loc, ptr, ptr, array, ArrayRef<LLVM::GEPArg>{int32_t(i)});
+    LLVM::StoreOp::create(b, loc, v, at);
+  };
+  Value arguments = array(numTensors), pointers = array(codes.size()), plan = array(1);
+  for (unsigned i = 0; i < numTensors; ++i)
+    put(arguments, i, fn.getArgument(i + (mode ? 1 : 0)));
+  for (auto [i, symbol] : llvm::enumerate(codes)) {
+    auto callee = module.lookupSymbol<func::FuncOp>(symbol);
+    Value address = func::ConstantOp::create(b, loc, callee.getFunctionType(), symbol);
+    put(pointers, i, UnrealizedConversionCastOp::create(b, loc, ptr, address).getResult(0));
+  }
+  Value planPlace = plan;
+  if (mode == 1)
+    planPlace = fn.getArgument(0);
+  else if (mode == 2)
+    put(plan, 0, fn.getArgument(0));
+  Value status =
+      func::CallOp::create(b, loc, "attn_call", i32,
+                           ValueRange{address(interface.name + ".table"), address(interface.name + ".strings"),
+                                      pointers, arguments, constant(mode, i32), planPlace})
+          .getResult(0);
+  func::ReturnOp::create(b, loc, status);
+}
+
+LogicalResult EntryBuilder::build() {
+  SmallVector<tile::LaunchOp> launches(func.getOps<tile::LaunchOp>());
+  AttnFunction header = {};
+  header.abi_version = ATTN_ABI_VERSION;
+  header.name = string(interface.name);
+  header.num_tensors = interface.tensors.size();
+  header.num_symbols = interface.symbols.size();
+  header.num_kernels = launches.size();
+  header.num_arguments = interface.numArguments;
+  header.threads = threads;
+  SmallVector<int64_t> table;
+  append(table, header);
+  for (const TensorInfo &tensor : interface.tensors)
+    append(table, tensorRecord(tensor));
+  for (const std::string &symbol : interface.symbols)
+    append(table, AttnSymbol{string(symbol)});
+  for (tile::LaunchOp launch : launches) {
+    FailureOr<AttnKernel> record = kernelRecord(launch);
+    if (failed(record))
+      return failure();
+    append(table, *record);
+  }
+  auto words = DenseElementsAttr::get(RankedTensorType::get({int64_t(table.size())}, b.getI64Type()), ArrayRef(table));
+  LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI64Type(), table.size()), /*isConstant=*/true,
+                         LLVM::Linkage::Internal, interface.name + ".table", words, /*alignment=*/8);
+  LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), strings.size()), /*isConstant=*/true,
+                         LLVM::Linkage::Internal, interface.name + ".strings", b.getStringAttr(strings));
+  unsigned numInputs = interface.numInputs, numArguments = interface.numArguments;
+  func.erase();
+  entry("", 0, numArguments);
+  entry("_plan", 1, numInputs);
+  entry("_run", 2, numArguments);
+  return success();
+}
+
+struct LowerEntryPoints : impl::LowerEntryPointsBase<LowerEntryPoints> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    OpBuilder b(&getContext());
+    b.setInsertionPointToEnd(module.getBody());
+    Type ptr = LLVM::LLVMPointerType::get(&getContext()), i32 = b.getI32Type();
+    SmallVector<func::FuncOp> functions;
+    for (auto fn : module.getOps<func::FuncOp>())
+      if (!fn.getOps<tile::LaunchOp>().empty())
+        functions.push_back(fn);
+    func::FuncOp::create(b, module.getLoc(), "attn_call", b.getFunctionType({ptr, ptr, ptr, ptr, i32, ptr}, i32))
+        .setPrivate();
+    for (func::FuncOp fn : functions) {
+      FailureOr<FunctionInterface> interface = FunctionInterface::of(fn);
+      if (failed(interface) || failed(EntryBuilder(b, module, fn, std::move(*interface), threads, x86).build()))
+        return signalPassFailure();
+    }
+    for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
+      kernel.erase();
+  }
+};
+
+} // namespace
+} // namespace attn

@@ -1,0 +1,346 @@
+//===- MicroKernels.cpp - Starting, accumulating and finishing a tile -----===//
+#include "MicroKernelsDetail.h"
+#include <cfloat>
+
+using namespace mlir;
+
+namespace attn::cpu {
+
+MicroKernels::MicroKernels(ModuleOp module, StringRef prefix, RegisterBlock block, tile::StateType state,
+                           int64_t keyTile)
+    : module(module), prefix(prefix), block(block), state(state), keyTile(keyTile), queries(state.getQueries()),
+      vectors(state.getQueries() / block.lanes) {}
+
+MemRefType MicroKernels::slotType() {
+  MLIRContext *context = module.getContext();
+  auto anywhere = StridedLayoutAttr::get(context, ShapedType::kDynamic, {1});
+  return MemRefType::get({ShapedType::kDynamic}, Float32Type::get(context), anywhere);
+}
+
+std::string MicroKernels::name(StringRef stem) const { return (prefix + "." + stem + "." + Twine(queries)).str(); }
+
+func::FuncOp MicroKernels::build(StringRef name, TypeRange arguments, TypeRange results,
+                                 llvm::function_ref<void(Body &)> emit) {
+  if (auto found = module.lookupSymbol<func::FuncOp>(name))
+    return found;
+  OpBuilder b(module.getContext());
+  b.setInsertionPointToEnd(module.getBody());
+  auto fn = func::FuncOp::create(b, module.getLoc(), name, b.getFunctionType(arguments, results));
+  fn.setPrivate();
+  fn->setAttr("llvm.linkage", LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
+  fn->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+  Block *entry = fn.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  Body body{Emit(b, module.getLoc(), block.lanes), entry->getArguments(), {}};
+  emit(body);
+  func::ReturnOp::create(b, module.getLoc(), body.results);
+  return fn;
+}
+
+MicroKernels::Layout MicroKernels::layout(Emit &e, Value dim, Value valueDim) const {
+  Layout l{queries, dim, valueDim, e.index(3 * queries), {}};
+  l.output = e.add(l.scaled, e.mul(dim, queries));
+  return l;
+}
+
+// The dimensions of a state are static or arguments (head_dim, value_dim) that follow the slot.
+static Value dimArgument(Emit &e, int64_t known, Value argument) { return known >= 0 ? e.index(known) : argument; }
+
+//===----------------------------------------------------------------------===//
+// Transposition of a square of `lanes` x `lanes`
+//===----------------------------------------------------------------------===//
+
+// Exchanges, at distance s, the upper lanes of row i with the lower lanes of row i + s: after all distances the square
+// is transposed.
+static void butterfly(Emit &e, Values &rows, int64_t s) {
+  int64_t n = e.lanes;
+  SmallVector<int64_t> low(n), high(n);
+  for (int64_t lane = 0; lane < n; ++lane) {
+    low[lane] = lane & s ? n + lane - s : lane;
+    high[lane] = lane & s ? n + lane : lane + s;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    if (i & s)
+      continue;
+    Value a = rows[i], b = rows[i + s];
+    rows[i] = vector::ShuffleOp::create(e.b, e.loc, a, b, low);
+    rows[i + s] = vector::ShuffleOp::create(e.b, e.loc, a, b, high);
+  }
+}
+
+// (source, offset, row stride) -> (target, offset, row stride); shared by all shapes, since its shuffles are slow to
+// compile.
+func::FuncOp MicroKernels::transpose() {
+  Type index = IndexType::get(module.getContext());
+  return build("attn.transpose" + std::to_string(block.lanes), {slotType(), index, index, slotType(), index, index}, {},
+               [&](Body &body) {
+                 Emit &e = body.e;
+                 Values rows;
+                 for (int64_t i = 0; i < block.lanes; ++i)
+                   rows.push_back(e.vload(body.args[0], e.add(body.args[1], e.mul(body.args[2], e.index(i)))));
+                 for (int64_t s = 1; s < block.lanes; s *= 2)
+                   butterfly(e, rows, s);
+                 for (int64_t i = 0; i < block.lanes; ++i)
+                   e.vstore(rows[i], body.args[3], e.add(body.args[4], e.mul(body.args[5], e.index(i))));
+               });
+}
+
+//===----------------------------------------------------------------------===//
+// begin, restart, check
+//===----------------------------------------------------------------------===//
+
+// m starts as the score with the query's own key row; 0 where there are no keys at all.
+static void guessReference(Emit &e, Value query, Value key, Value slot, Value row, Value own, Value scale, Value dim,
+                           int64_t queries) {
+  Value lastQuery = e.sub(e.make<memref::DimOp>(query, e.index(0)), e.index(1));
+  Value keys = e.make<memref::DimOp>(key, e.index(0));
+  e.loop(e.index(0), e.index(queries), 1, [&](Value i) { e.store(e.scalar(0), slot, i); });
+  e.ifThen(e.less(e.index(0), keys), [&] {
+    Value lastKey = e.sub(keys, e.index(1));
+    Value minus = arith::NegFOp::create(e.b, e.loc, scale);
+    e.loop(e.index(0), e.index(queries), 1, [&](Value i) {
+      Value q = e.min(e.add(row, i), lastQuery), k = e.max(e.min(e.add(q, own), lastKey), e.index(0));
+      Value whole = e.roundDown(dim, e.lanes);
+      Values sum = e.loop(e.index(0), whole, e.lanes, {e.splat(0)}, [&](Value d, ValueRange acc) {
+        return Values{e.fma(e.vload(query, {q, d}), e.vload(key, {k, d}), acc[0])};
+      });
+      Value dot =
+          vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::ADD, sum[0], arith::FastMathFlags::reassoc);
+      Values rest = e.loop(whole, dim, 1, {dot}, [&](Value d, ValueRange acc) {
+        return Values{e.addf(acc[0], e.mulf(e.load(query, {q, d}), e.load(key, {k, d})))};
+      });
+      e.store(e.mulf(rest[0], minus), slot, i);
+    });
+  });
+}
+
+static void zero(Emit &e, Value slot, Value from, Value count) {
+  e.loop(e.index(0), count, e.lanes, [&](Value i) { e.vstore(e.splat(0), slot, e.add(from, i)); });
+}
+
+func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
+  Type index = IndexType::get(module.getContext()), f32 = Float32Type::get(module.getContext());
+  // slot, head_dim, value_dim, query, row, key, own, scale
+  return build(name("begin"), {slotType(), index, index, query, index, key, index, f32}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value slot = body.args[0], q = body.args[3], row = body.args[4], scale = body.args[7];
+    Value dim = dimArgument(e, state.getDim(), body.args[1]),
+          valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+    Layout at = layout(e, dim, valueDim);
+    guessReference(e, q, body.args[5], slot, row, body.args[6], scale, dim, queries);
+    zero(e, slot, e.index(queries), e.index(2 * queries));
+    zero(e, slot, at.output, e.mul(valueDim, queries));
+
+    Value last = e.sub(e.make<memref::DimOp>(q, e.index(0)), e.index(1));
+    Value whole = e.roundDown(dim, block.lanes), factor = e.broadcast(scale);
+    Value square = memref::AllocaOp::create(e.b, e.loc, MemRefType::get({block.lanes * block.lanes}, f32));
+    square = memref::CastOp::create(e.b, e.loc, slotType(), square);
+    func::FuncOp transposed = transpose();
+    e.loop(e.index(0), e.index(queries), block.lanes, [&](Value j) {
+      e.loop(e.index(0), whole, block.lanes, [&](Value d) {
+        e.loop(e.index(0), e.index(block.lanes), 1, [&](Value i) {
+          Value r = e.min(e.add(row, e.add(j, i)), last);
+          e.vstore(e.mulf(e.vload(q, {r, d}), factor), square, e.mul(i, block.lanes));
+        });
+        Value to = e.add(e.add(at.scaled, e.mul(d, queries)), j);
+        func::CallOp::create(e.b, e.loc, transposed,
+                             ValueRange{square, e.index(0), e.index(block.lanes), slot, to, e.index(queries)});
+      });
+      e.loop(whole, dim, 1, [&](Value d) {
+        e.loop(e.index(0), e.index(block.lanes), 1, [&](Value i) {
+          Value r = e.min(e.add(row, e.add(j, i)), last);
+          e.store(e.mulf(e.load(q, {r, d}), scale), slot, e.add(e.add(at.scaled, e.mul(d, queries)), e.add(j, i)));
+        });
+      });
+    });
+  });
+}
+
+func::FuncOp MicroKernels::restart() {
+  Type index = IndexType::get(module.getContext());
+  return build(name("restart"), {slotType(), index, index}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value dim = dimArgument(e, state.getDim(), body.args[1]),
+          valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+    Layout at = layout(e, dim, valueDim);
+    for (int64_t v = 0; v < vectors; ++v)
+      e.vstore(e.splat(INFINITY), body.args[0], e.index(v * block.lanes)); // -m
+    zero(e, body.args[0], e.index(queries), e.index(2 * queries));
+    zero(e, body.args[0], at.output, e.mul(valueDim, queries));
+  });
+}
+
+func::FuncOp MicroKernels::check() {
+  Type i1 = IntegerType::get(module.getContext(), 1);
+  return build(name("check"), {slotType()}, {i1}, [&](Body &body) {
+    Emit &e = body.e;
+    Value lost;
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value l = e.vload(body.args[0], e.index(queries + v * block.lanes));
+      Value low = e.cmpf(arith::CmpFPredicate::OLT, l, e.splat(0x1p-60f));
+      lost = lost ? Value(arith::OrIOp::create(e.b, e.loc, lost, low)) : low;
+    }
+    body.results = {vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::OR, lost)};
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// finish
+//===----------------------------------------------------------------------===//
+
+// log-sum-exp in natural units: (m + log2 l) ln 2, or m + ln l.
+static Value logSumExp(Emit &e, Value minusM, Value l, bool natural) {
+  Value log = math::LogOp::create(e.b, e.loc, l);
+  Value m = arith::NegFOp::create(e.b, e.loc, minusM);
+  if (!natural)
+    m = e.mulf(m, e.splat(0.693147180559945309f));
+  Value none = e.cmpf(arith::CmpFPredicate::OEQ, l, e.splat(0));
+  return e.select(none, e.splat(-INFINITY), e.addf(m, log));
+}
+
+func::FuncOp MicroKernels::finish(MemRefType output, MemRefType lse) {
+  Type index = IndexType::get(module.getContext()), f32 = Float32Type::get(module.getContext());
+  SmallVector<Type> types{slotType(), index, index, output, index};
+  if (lse)
+    types.push_back(lse);
+  return build(name("finish"), types, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value slot = body.args[0], out = body.args[3], row = body.args[4];
+    Value dim = dimArgument(e, state.getDim(), body.args[1]),
+          valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+    Layout at = layout(e, dim, valueDim);
+    Value rows = e.make<memref::DimOp>(out, e.index(0)), whole = e.roundDown(valueDim, block.lanes);
+    Value square = memref::AllocaOp::create(e.b, e.loc, MemRefType::get({block.lanes * block.lanes}, f32));
+    square = memref::CastOp::create(e.b, e.loc, slotType(), square);
+    func::FuncOp transposed = transpose();
+    e.loop(e.index(0), e.index(queries), block.lanes, [&](Value j) {
+      Value l = e.vload(slot, e.add(j, queries));
+      Value none = e.cmpf(arith::CmpFPredicate::OEQ, l, e.splat(0));
+      Value inverse = e.select(none, e.splat(0), arith::DivFOp::create(e.b, e.loc, e.splat(1), l));
+      e.loop(e.index(0), valueDim, 1, [&](Value d) {
+        Value place = e.add(e.add(at.output, e.mul(d, queries)), j);
+        e.vstore(e.mulf(e.vload(slot, place), inverse), slot, place);
+      });
+      Value left = e.sub(rows, e.add(row, j)), valid = e.min(left, e.index(block.lanes));
+      e.loop(e.index(0), whole, block.lanes, [&](Value d) {
+        Value from = e.add(e.add(at.output, e.mul(d, queries)), j);
+        func::CallOp::create(e.b, e.loc, transposed,
+                             ValueRange{slot, from, e.index(queries), square, e.index(0), e.index(block.lanes)});
+        e.loop(e.index(0), valid, 1,
+               [&](Value i) { e.vstore(e.vload(square, e.mul(i, block.lanes)), out, {e.add(row, e.add(j, i)), d}); });
+      });
+      e.loop(whole, valueDim, 1, [&](Value d) {
+        e.loop(e.index(0), valid, 1, [&](Value i) {
+          Value x = e.load(slot, e.add(e.add(at.output, e.mul(d, queries)), e.add(j, i)));
+          e.store(x, out, {e.add(row, e.add(j, i)), d});
+        });
+      });
+      if (!lse)
+        return;
+      e.vstore(logSumExp(e, e.vload(slot, j), l, natural), square, e.index(0));
+      e.loop(e.index(0), valid, 1, [&](Value i) { e.store(e.load(square, i), body.args[5], e.add(row, e.add(j, i))); });
+    });
+  });
+}
+
+func::FuncOp MicroKernels::finishPartial(MemRefType partials) {
+  Type index = IndexType::get(module.getContext());
+  // slot, head_dim, value_dim, partials, row, rows
+  return build(name("finish_partial"), {slotType(), index, index, partials, index, index}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value slot = body.args[0], to = body.args[3], row = body.args[4];
+    Value dim = dimArgument(e, state.getDim(), body.args[1]),
+          valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+    Layout at = layout(e, dim, valueDim);
+    Value pitch = e.add(valueDim, 2), valid = e.min(e.sub(body.args[5], row), e.index(queries));
+    e.loop(e.index(0), valid, 1, [&](Value i) {
+      Value start = e.mul(e.add(row, i), pitch);
+      e.loop(e.index(0), valueDim, 1, [&](Value d) {
+        e.store(e.load(slot, e.add(e.add(at.output, e.mul(d, queries)), i)), to, e.add(start, d));
+      });
+      Value m = arith::NegFOp::create(e.b, e.loc, e.load(slot, i));
+      if (natural) // partial results count in powers of two; the least finite score has no such form
+        m = e.atLeast(e.mulf(m, e.scalar(1.44269504088896341f)), e.scalar(-FLT_MAX));
+      e.store(m, to, e.add(start, valueDim));
+      e.store(e.load(slot, e.add(i, queries)), to, e.add(e.add(start, valueDim), 1));
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// accumulate
+//===----------------------------------------------------------------------===//
+
+/// acc[r][v] += scalarAt(i, r) * vectorAt(i, v) for i in [lo, hi): the register block of both products. The vectors are
+/// loaded once per step, each scalar is broadcast once and used `vectors` times.
+Values MicroKernels::fmaBlock(Emit &e, int64_t rows, ValueRange init, Value lo, Value hi, int64_t unroll,
+                              llvm::function_ref<Value(Value, int64_t)> scalarAt,
+                              llvm::function_ref<Value(Value, int64_t)> vectorAt, bool skipZero) {
+  return e.loop(lo, hi, unroll, init, [&](Value i, ValueRange carried) {
+    Values acc(carried);
+    for (int64_t u = 0; u < unroll; ++u) {
+      Value at = e.add(i, u);
+      Values vectorsAt, used;
+      for (int64_t v = 0; v < vectors; ++v) {
+        vectorsAt.push_back(vectorAt(at, v));
+        if (skipZero)
+          used.push_back(e.cmpf(arith::CmpFPredicate::UNE, vectorsAt[v], e.splat(0)));
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        Value scalar = e.broadcast(scalarAt(at, r));
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value &sum = acc[r * vectors + v];
+          Value next = e.fma(scalar, vectorsAt[v], sum);
+          sum = skipZero ? e.select(used[v], next, sum) : next;
+        }
+      }
+    }
+    return acc;
+  });
+}
+
+// Output rows [column, column + rows) of O^T += V^T P^T over `count` key rows.
+void MicroKernels::valueRows(Emit &e, Value value, Value weights, Value slot, Value output, Value column, int64_t rows,
+                             Value row, Value count, bool skipZero) {
+  auto place = [&](int64_t r, int64_t v) {
+    return e.add(e.add(output, e.mul(e.add(column, r), queries)), v * block.lanes);
+  };
+  Values acc;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      acc.push_back(e.vload(slot, place(r, v)));
+  auto scalarAt = [&](Value i, int64_t r) { return e.load(value, {e.add(row, i), e.add(column, r)}); };
+  auto vectorAt = [&](Value i, int64_t v) { return e.vload(weights, e.add(e.mul(i, queries), v * block.lanes)); };
+  Value even = skipZero ? e.index(0) : e.roundDown(count, 2);
+  if (!skipZero)
+    acc = fmaBlock(e, rows, acc, e.index(0), even, 2, scalarAt, vectorAt, skipZero);
+  acc = fmaBlock(e, rows, acc, even, count, 1, scalarAt, vectorAt, skipZero);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      e.vstore(acc[r * vectors + v], slot, place(r, v));
+}
+
+func::FuncOp MicroKernels::accumulate(MemRefType value, bool skipZero) {
+  Type index = IndexType::get(module.getContext());
+  // slot, head_dim, value_dim, weights, value, row, count
+  return build(name(skipZero ? "accumulate_partial" : "accumulate"),
+               {slotType(), index, index, slotType(), value, index, index}, {}, [&](Body &body) {
+                 Emit &e = body.e;
+                 Value dim = dimArgument(e, state.getDim(), body.args[1]);
+                 Value valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+                 Layout at = layout(e, dim, valueDim);
+                 int64_t rows = accumulateRows(block, vectors);
+                 auto columns = [&](Value column, int64_t rows) {
+                   valueRows(e, body.args[4], body.args[3], body.args[0], at.output, column, rows, body.args[5],
+                             body.args[6], skipZero);
+                 };
+                 Value whole = e.roundDown(valueDim, rows);
+                 e.loop(e.index(0), whole, rows, [&](Value d) { columns(d, rows); });
+                 if (state.getValueDim() < 0)
+                   e.loop(whole, valueDim, 1, [&](Value d) { columns(d, 1); });
+                 else if (int64_t rest = state.getValueDim() % rows)
+                   columns(whole, rest);
+               });
+}
+
+} // namespace attn::cpu

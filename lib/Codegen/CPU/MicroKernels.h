@@ -1,0 +1,84 @@
+//===- MicroKernels.h - The code of one tile on a CPU -----------*- C++ -*-===//
+//
+// Queries lie in vector lanes: S^T = K Q^T and O^T = V^T P^T, so that there is no horizontal work and K and V are read
+// as they lie, as scalars broadcast into FMAs. A register block is `rows` key rows (or value columns) by `vectors`
+// vectors of queries. Each function below is built once per kernel and shape, internal and not inlined: a call per tile
+// costs nothing, a copy costs compile time.
+//
+// A state is one slot of scratch memory, in floats, for Q queries:
+//   -m [Q] | l [Q] | l after this tile [Q] | scaled queries [head_dim, Q] | output [value_dim, Q]
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_LIB_CODEGEN_CPU_MICROKERNELS_H
+#define ATTN_LIB_CODEGEN_CPU_MICROKERNELS_H
+
+#include "Emit.h"
+#include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace attn::cpu {
+
+/// What a target's micro-kernels look like.
+struct RegisterBlock {
+  int64_t lanes = 16; // floats of a vector
+  int64_t rows = 8;   // rows of a register block
+  ExpForm exp = ExpForm::AVX512;
+};
+
+class MicroKernels {
+public:
+  MicroKernels(mlir::ModuleOp module, llvm::StringRef prefix, RegisterBlock block, tile::StateType state,
+               int64_t keyTile);
+
+  /// Offsets inside a slot.
+  struct Layout {
+    int64_t queries;
+    Value dim, valueDim;
+    Value scaled, output; // offsets; -m, l and the next l are at 0, Q and 2Q
+  };
+
+  // Each returns the function, building it on first use. Views of query, key, value and output are memref<?x(D)xf32>
+  // with any row stride.
+  mlir::func::FuncOp begin(mlir::MemRefType query, mlir::MemRefType key);
+  mlir::func::FuncOp restart();
+  mlir::func::FuncOp check();
+  mlir::func::FuncOp finish(mlir::MemRefType output, mlir::MemRefType lse);
+  mlir::func::FuncOp finishPartial(mlir::MemRefType partials);
+  mlir::func::FuncOp accumulate(mlir::MemRefType value, bool skipZero);
+  /// Scores, regions and weights of a tile in one pass. Returns i1: some sum passed 2^40.
+  mlir::func::FuncOp softmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  /// Raises m to the largest kept score of the tile and rescales the sum and the output.
+  mlir::func::FuncOp raise(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+
+  /// A slot, or any other run of floats.
+  mlir::MemRefType slotType();
+
+  /// Does the reference count in natural units (a score region) rather than in powers of two?
+  bool natural = false;
+
+private:
+  struct Body; // a function under construction: emitter and arguments
+  mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::TypeRange results,
+                           llvm::function_ref<void(Body &)> body);
+  mlir::func::FuncOp transpose();
+  Layout layout(Emit &e, Value dim, Value valueDim) const;
+  std::string name(llvm::StringRef stem) const;
+
+  Values fmaBlock(Emit &e, int64_t rows, ValueRange init, Value lo, Value hi, int64_t unroll,
+                  llvm::function_ref<Value(Value, int64_t)> scalarAt,
+                  llvm::function_ref<Value(Value, int64_t)> vectorAt, bool skipZero);
+  void valueRows(Emit &e, Value memref, Value weights, Value slot, Value output, Value column, int64_t rows, Value row,
+                 Value count, bool skipZero);
+  struct TileCode;
+
+  mlir::ModuleOp module;
+  std::string prefix;
+  RegisterBlock block;
+  tile::StateType state;
+  int64_t keyTile, queries, vectors;
+};
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CODEGEN_CPU_MICROKERNELS_H

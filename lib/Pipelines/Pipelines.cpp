@@ -1,0 +1,124 @@
+//===- Pipelines.cpp - One function per arrow -----------------------------===//
+#include "attn/Pipelines/Pipelines.h"
+
+#include "attn/Codegen/CPU/Passes.h"
+#include "attn/Schedule/Passes.h"
+#include "attn/Tiling/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+
+namespace attn {
+
+void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
+  SelectScheduleOptions select;
+  select.lanes = options.target.lanes;
+  select.rows = options.target.rows;
+  select.l2Bytes = options.target.l2Bytes;
+  select.queryTile = options.schedule.queryTile;
+  select.keyTile = options.schedule.keyTile;
+  select.group = options.schedule.group;
+  select.split = options.schedule.split;
+  select.reindex = options.schedule.reindex;
+  pm.addPass(createSelectSchedule(select));
+}
+
+void buildTiling(OpPassManager &pm, const CompileOptions &) { pm.addPass(createTileAttention()); }
+
+void buildCPU(OpPassManager &pm, const CompileOptions &options) {
+  ConvertAttnTileToCPUOptions convert;
+  convert.lanes = options.target.lanes;
+  convert.rows = options.target.rows;
+  convert.avx512Exp = options.target.avx512Exp;
+  pm.addPass(createConvertAttnTileToCPU(convert));
+  LowerEntryPointsOptions entries;
+  entries.threads = options.threads;
+  entries.x86 = llvm::Triple(options.target.triple).isX86();
+  pm.addPass(createLowerEntryPoints(entries));
+  pm.addPass(createLowerCPUMath());
+}
+
+void buildLLVM(OpPassManager &pm, const CompileOptions &) {
+  pm.addPass(createConvertVectorToSCFPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createConvertToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+// Pipelines by name are for the host's CPU.
+static CompileOptions hostOptions() {
+  CompileOptions options;
+  std::string error;
+  if (auto target = TargetModel::get("native", "", error); succeeded(target))
+    options.target = *target;
+  return options;
+}
+
+void registerPipelines() {
+  static PassPipelineRegistration<> tile("attn-to-tile", "attn to loops over tiles", [](OpPassManager &pm) {
+    CompileOptions options = hostOptions();
+    buildSchedule(pm, options);
+    buildTiling(pm, options);
+  });
+  static PassPipelineRegistration<> cpu("attn-to-cpu", "attn to vector code of this machine's CPU",
+                                        [](OpPassManager &pm) {
+                                          CompileOptions options = hostOptions();
+                                          buildSchedule(pm, options);
+                                          buildTiling(pm, options);
+                                          buildCPU(pm, options);
+                                        });
+  static PassPipelineRegistration<> llvm("attn-to-llvm", "attn to the LLVM dialect for this machine's CPU",
+                                         [](OpPassManager &pm) {
+                                           CompileOptions options = hostOptions();
+                                           buildSchedule(pm, options);
+                                           buildTiling(pm, options);
+                                           buildCPU(pm, options);
+                                           buildLLVM(pm, options);
+                                         });
+}
+
+std::vector<std::string> entryNames(ModuleOp spec) {
+  std::vector<std::string> names;
+  for (auto fn : spec.getOps<func::FuncOp>())
+    if (!fn.isPrivate())
+      for (const char *suffix : {"", "_plan", "_run"})
+        names.push_back(fn.getName().str() + suffix);
+  return names;
+}
+
+FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
+  std::vector<std::string> entries = entryNames(spec);
+  OwningOpRef<ModuleOp> module = spec.clone();
+  PassManager pm(spec.getContext());
+  pm.enableVerifier(false);
+  buildSchedule(pm, options);
+  buildTiling(pm, options);
+  buildCPU(pm, options);
+  buildLLVM(pm, options);
+  if (failed(pm.run(*module)))
+    return failure();
+  return makeNative(*module, options.target, options.threads, entries, options.jit);
+}
+
+FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileToObject(ModuleOp spec, const CompileOptions &options) {
+  FailureOr<NativeModule> native = compileToNative(spec, options);
+  if (failed(native))
+    return failure();
+  SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  if (failed(emitMachineCode(*native, os, /*assembly=*/false)))
+    return spec.emitError("LLVM cannot write an object file for ") << options.target.triple;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(
+      std::move(bytes), "attn object", /*RequiresNullTerminator=*/false);
+  return std::move(buffer);
+}
+
+} // namespace attn

@@ -1,0 +1,83 @@
+//===- TargetModel.cpp - What a CPU can do --------------------------------===//
+#include "attn/Schedule/TargetModel.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+
+namespace attn {
+
+static constexpr const char *kAVX512 = "+avx512f,+avx512dq,+avx512vl,+avx512bw";
+static constexpr const char *kAVX2 = "+avx2,+fma";
+
+// The host's CPU name may be wrong or unknown to LLVM; its feature bits are what counts.
+static void setNative(TargetModel &model) {
+  llvm::SubtargetFeatures features;
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  auto has = [&](const char *name) { return host.lookup(name); };
+  for (const auto &feature : host)
+    features.AddFeature(feature.first(), feature.second);
+  model.features = features.getString();
+  if (!llvm::Triple(model.triple).isX86())
+    model.cpu = llvm::sys::getHostCPUName().str();
+  else if (has("avx512f") && has("avx512dq") && has("avx512vl") && has("avx512bw"))
+    model.cpu = "x86-64-v4";
+  else
+    model.cpu = has("avx2") && has("fma") ? "x86-64-v3" : "x86-64";
+}
+
+static void setForm(TargetModel &model, const llvm::MCSubtargetInfo &info) {
+  llvm::Triple triple(model.triple);
+  if (triple.isX86() && info.checkFeatures(kAVX512)) {
+    model.form = "AVX-512";
+    model.lanes = 16, model.rows = 8, model.avx512Exp = true;
+    model.l2Bytes = 2 << 20;
+  } else if (triple.isX86() && info.checkFeatures(kAVX2)) {
+    model.form = "AVX2 and FMA";
+    model.lanes = 8, model.rows = 4;
+  } else {
+    model.form = "portable, 4 lanes";
+    model.lanes = 4, model.rows = triple.isAArch64() ? 8 : 4; // 32 or 16 vector registers
+  }
+}
+
+FailureOr<TargetModel> TargetModel::get(StringRef cpu, StringRef triple, std::string &error) {
+  llvm::InitializeAllTargetInfos();
+  llvm::InitializeAllTargets();
+  llvm::InitializeAllTargetMCs();
+  llvm::InitializeAllAsmPrinters();
+  TargetModel model;
+  model.triple = triple.empty() ? llvm::sys::getDefaultTargetTriple() : triple.str();
+  llvm::Triple parsed(model.triple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, error);
+  if (!target)
+    return failure();
+  if (cpu == "native") {
+    if (parsed.getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch()) {
+      error = "native is the CPU of this machine, which is not of the architecture " + parsed.getArchName().str() +
+              "; name a CPU with --cpu";
+      return failure();
+    }
+    setNative(model);
+  } else {
+    model.cpu = cpu.str();
+    // LLVM prints to stderr and goes on with a name that it does not know: ask a neutral subtarget first.
+    std::unique_ptr<llvm::MCSubtargetInfo> neutral(target->createMCSubtargetInfo(parsed, "", ""));
+    if (!neutral->isCPUStringValid(cpu)) {
+      error = "unknown CPU '" + cpu.str() + "' for " + parsed.getArchName().str() +
+              "; use native or a name of LLVM, as x86-64-v3, x86-64-v4, sapphirerapids (llc -mcpu=help lists all)";
+      return failure();
+    }
+  }
+  std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(parsed, model.cpu, model.features));
+  setForm(model, *info);
+  return model;
+}
+
+} // namespace attn

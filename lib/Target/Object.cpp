@@ -1,0 +1,140 @@
+//===- Object.cpp - Module to machine code --------------------------------===//
+#include "attn/Target/Object.h"
+
+#include "attn/Runtime/Bitcode.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+using namespace mlir;
+
+namespace attn {
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &target, bool emulatedTLS) {
+  llvm::Triple triple(target.triple);
+  std::string error;
+  const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return nullptr;
+  llvm::TargetOptions options;
+  options.EmulatedTLS = emulatedTLS;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.cpu, target.features, options,
+                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                                           llvm::CodeGenOptLevel::Aggressive));
+}
+
+// The runtime is generic code: it takes the target of the object that it becomes part of.
+static LogicalResult linkRuntime(llvm::Module &module, bool threads) {
+  ArrayRef<unsigned char> bytes = runtimeBitcode(threads);
+  llvm::MemoryBufferRef buffer(StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "attn runtime");
+  auto runtime = llvm::parseBitcodeFile(buffer, module.getContext());
+  if (!runtime) {
+    llvm::consumeError(runtime.takeError());
+    return failure();
+  }
+  (*runtime)->setTargetTriple(module.getTargetTriple());
+  (*runtime)->setDataLayout(module.getDataLayout());
+  return success(!llvm::Linker::linkModules(module, std::move(*runtime)));
+}
+
+static void setTarget(llvm::Module &module, const TargetModel &target) {
+  for (llvm::Function &fn : module) {
+    if (fn.isDeclaration())
+      continue;
+    fn.removeFnAttr("target-cpu");
+    fn.removeFnAttr("tune-cpu");
+    fn.removeFnAttr("target-features");
+    fn.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty())
+      fn.addFnAttr("target-features", target.features);
+  }
+}
+
+// The vectors are written as they shall be: no vectoriser runs. These few passes suffice for the speed and leave most
+// of the compile time to code generation.
+static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  llvm::ModulePassManager passes;
+  if (auto error = builder.parsePassPipeline(
+          passes, "globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))")) {
+    llvm::consumeError(std::move(error));
+    return failure();
+  }
+  passes.run(module, modules);
+  return success();
+}
+
+FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, bool threads,
+                                   ArrayRef<std::string> entries, bool emulatedTLS) {
+  NativeModule native;
+  native.context = std::make_unique<llvm::LLVMContext>();
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  native.module = translateModuleToLLVMIR(module, *native.context, "attn");
+  if (!native.module)
+    return module.emitError("translation to LLVM IR failed");
+  native.machine = createMachine(target, emulatedTLS);
+  if (!native.machine)
+    return module.emitError() << "LLVM has no back end for " << target.triple;
+  native.module->setTargetTriple(native.machine->getTargetTriple());
+  native.module->setDataLayout(native.machine->createDataLayout());
+  if (failed(linkRuntime(*native.module, threads)))
+    return module.emitError("the runtime could not be linked into the module");
+  llvm::internalizeModule(*native.module, [&](const llvm::GlobalValue &value) {
+    return value.isWeakForLinker() || llvm::is_contained(entries, value.getName());
+  });
+  setTarget(*native.module, target);
+  if (failed(optimise(*native.module, *native.machine)))
+    return module.emitError("LLVM refused the pass pipeline");
+  return std::move(native);
+}
+
+LogicalResult emitMachineCode(NativeModule &native, llvm::raw_pwrite_stream &os, bool assembly) {
+  llvm::legacy::PassManager passes;
+  passes.add(llvm::createTargetTransformInfoWrapperPass(native.machine->getTargetIRAnalysis()));
+  auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  if (native.machine->addPassesToEmitFile(passes, os, nullptr, type))
+    return failure();
+  passes.run(*native.module);
+  return success();
+}
+
+LogicalResult linkShared(StringRef object, StringRef output, bool threads, std::string &error) {
+  for (StringRef linker : {"clang-22", "clang", "cc", "gcc"}) {
+    auto path = llvm::sys::findProgramByName(linker);
+    if (!path)
+      continue;
+    SmallVector<StringRef> args{*path, "-shared", "-o", output, object};
+    if (threads)
+      args.push_back("-l:libomp.so.5");
+    if (llvm::sys::ExecuteAndWait(*path, args, std::nullopt, {}, 0, 0, &error) == 0)
+      return success();
+    error = (linker + " could not link the shared library" + (error.empty() ? "" : ": " + error)).str();
+    return failure();
+  }
+  error = "no linker found: looked for clang-22, clang, cc and gcc in PATH; use --emit=object and link it yourself";
+  return failure();
+}
+
+} // namespace attn
