@@ -201,14 +201,18 @@ MaskEvaluator::~MaskEvaluator() = default;
 static Interval makeInterval(int64_t lo, int64_t hi) { return {{lo, {}}, {hi, {}}}; }
 
 bool MaskEvaluator::keep(int64_t b, int64_t h, int64_t i, int64_t j) const {
-  return impl->whole.read(impl->extents, {makeInterval(b, b), makeInterval(h, h), makeInterval(i, i),
-                                          makeInterval(j, j)}) != ATTN_EMPTY;
+  return classifyAll(b, h, i, i, j, j) != ATTN_EMPTY;
 }
 
 AttnRunKind MaskEvaluator::classify(int64_t b, int64_t h, int64_t iLo, int64_t iHi, int64_t jLo, int64_t jHi) const {
   const Reading &reading = impl->inClasses ? *impl->inClasses : impl->whole;
   return reading.read(impl->extents,
                       {makeInterval(b, b), makeInterval(h, h), makeInterval(iLo, iHi), makeInterval(jLo, jHi)});
+}
+
+AttnRunKind MaskEvaluator::classifyAll(int64_t b, int64_t h, int64_t iLo, int64_t iHi, int64_t jLo, int64_t jHi) const {
+  return impl->whole.read(impl->extents,
+                          {makeInterval(b, b), makeInterval(h, h), makeInterval(iLo, iHi), makeInterval(jLo, jHi)});
 }
 
 const Extents &MaskEvaluator::getExtents() const { return impl->extents; }

@@ -67,6 +67,9 @@ public:
   /// Whether none, some or all pairs may attend of the positions in [iLo, iHi] and [jLo, jHi], both inclusive.
   AttnRunKind classify(int64_t b, int64_t h, int64_t iLo, int64_t iHi, int64_t jLo, int64_t jHi) const;
 
+  /// The same for any pairs, in one class or not.
+  AttnRunKind classifyAll(int64_t b, int64_t h, int64_t iLo, int64_t iHi, int64_t jLo, int64_t jHi) const;
+
   const Extents &getExtents() const;
   const Reindexing &getReindexing() const;
   MaskDependence getDependence() const;

@@ -433,6 +433,24 @@ Draw Generator::drawAffineMask() {
   return finish(drawAffine(between(0, 3), family, a, b));
 }
 
+Draw Generator::drawReindexedMask() {
+  begin();
+  int64_t size = between(2, 9), left = below(5);
+  Truth truth;
+  if (below(2))
+    truth = {emit("attn.same_block %i, %j {" + integer("size", size) + "}"),
+             [=](const Problem &, const Pair &at) { return div(at.i, size) == div(at.j, size); }};
+  else
+    truth = {emit("attn.dilated_window %i, %j {" + integer("left", left) + ", " + integer("right", 3) + ", " +
+                  integer("dilation", size) + "}"),
+             [=](const Problem &, const Pair &at) {
+               return mod(at.i - at.j, size) == 0 && at.i - left * size <= at.j && at.j <= at.i + 3 * size;
+             }};
+  if (below(3))
+    truth = combine(truth, drawTruth(below(2)), 3);
+  return finish(truth);
+}
+
 Generator::Truth Generator::drawAffine(int depth, int64_t family, int64_t a, int64_t b) {
   if (depth == 0)
     return drawAffineLeaf(family, a, b);

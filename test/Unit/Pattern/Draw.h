@@ -55,6 +55,8 @@ public:
   Draw drawMask();
   /// One whose readings must be exact on every rectangle: conditions on one linear form of i and j.
   Draw drawAffineMask();
+  /// One with a conjunct that a reindexing can use.
+  Draw drawReindexedMask();
 
   int64_t below(int64_t count) { return static_cast<int64_t>(random() % static_cast<uint64_t>(count)); }
   int64_t between(int64_t lo, int64_t hi) { return lo + below(hi - lo + 1); }
