@@ -208,7 +208,7 @@ Interval EmitBuilder::readPoint(Operation *op, ArrayRef<Interval> operands, Boun
   IRMapping mapping;
   for (auto [operand, interval] : llvm::zip_equal(op->getOperands(), operands)) {
     Type type = operand.getType();
-    if (!type.isIntOrIndex())
+    if (!isReadable(type))
       return unknown;
     isPoint = min(isPoint, cmp(Predicate::eq, interval.lo, interval.hi));
     Value value = toValue(interval.lo);

@@ -7,6 +7,8 @@
 using namespace mlir;
 using namespace attn;
 
+bool attn::isReadable(Type type) { return type.isIndex() || (type.isInteger() && type.getIntOrFloatBitWidth() <= 64); }
+
 Bounds attn::getTypeRange(Type type) {
   unsigned width = type.isIndex() ? 64 : cast<IntegerType>(type).getWidth();
   if (width == 1)

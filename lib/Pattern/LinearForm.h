@@ -21,6 +21,9 @@ struct Bounds {
   int64_t lo, hi;
 };
 
+/// Whether readings know numbers of this type: index, i1, and integers that fit in 64 bits.
+bool isReadable(mlir::Type type);
+
 /// The range of the values of an integer or index type; i1 is 0 or 1.
 Bounds getTypeRange(mlir::Type type);
 

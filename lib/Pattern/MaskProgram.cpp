@@ -62,7 +62,7 @@ unsigned MaskProgram::addAtom(unsigned index) {
   return atomSlots[index] = slot;
 }
 
-/// The slot of an operand. What is neither integer nor i1 has none, and the first slot stands in for it.
+/// The slot of an operand. What is not readable has none, and the first slot stands in for it.
 unsigned MaskProgram::addValue(Value value) {
   if (const LinearForm *form = analysis.findForm(value))
     return addForm(*form);
@@ -80,10 +80,8 @@ unsigned MaskProgram::addLeaf(Value value, Bounds bounds) {
     return known->second;
   bool pointOnly = analysis.isPointOnly(op);
   Step step(pointOnly ? Step::Kind::PointOnly : Step::Kind::Op);
-  for (Value operand : op->getOperands()) {
+  for (Value operand : op->getOperands())
     step.operands.push_back(addValue(operand));
-    exact &= !pointOnly || operand.getType().isIntOrIndex();
-  }
   step.op = op;
   step.model = dyn_cast<MaskOpInterface>(op);
   step.bounds = bounds;

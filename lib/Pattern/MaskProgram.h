@@ -25,9 +25,6 @@ public:
   /// Whether all and whether any pairs attend of the box of b, h, i and j.
   Interval read(ReadingBuilder &builder, const std::array<Interval, 4> &position) const;
 
-  /// Whether readings are exact on single pairs wherever the captured data is known.
-  bool isExactOnPoints() const { return exact; }
-
 private:
   struct Step {
     enum class Kind { Op, PointOnly, Sum, FloorDiv, Mod, Rem, Set, Not, And, Or, Xor, Select, Truth };
@@ -58,7 +55,6 @@ private:
   MaskAnalysis analysis;
   std::vector<Step> steps;
   unsigned result;
-  bool exact = true;
   llvm::DenseMap<unsigned, unsigned> atomSlots, conditionSlots;
   llvm::DenseMap<mlir::Operation *, unsigned> leafSlots;
 };

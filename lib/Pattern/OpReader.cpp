@@ -18,7 +18,7 @@ public:
   Num numKeys() final { return constant(0); }
   FailureOr<Interval> range(Operation *op, ArrayRef<Interval>) final {
     Type type = op->getResult(0).getType();
-    if (!type.isIntOrIndex())
+    if (!isReadable(type))
       return failure();
     Bounds range = getTypeRange(type);
     return Interval{constant(range.lo), constant(range.hi)};
@@ -29,19 +29,17 @@ const Bounds kExtent = {0, (int64_t(1) << 31) - 1};
 } // namespace
 
 void OpReader::read(Operation *op) {
-  if (op->getNumResults() != 1 || !op->getResult(0).getType().isIntOrIndex())
+  if (op->getNumResults() != 1 || !isReadable(op->getResult(0).getType()))
     return;
   Value result = op->getResult(0);
-  unsigned width = result.getType().isIndex() ? 64 : result.getType().getIntOrFloatBitWidth();
-  if (width > 64)
-    return;
-  if (width == 1) {
-    std::optional<unsigned> truth = readTruth(op);
+  bool known = llvm::all_of(op->getOperandTypes(), [](Type type) { return isReadable(type) || isa<ShapedType>(type); });
+  if (result.getType().isInteger(1)) {
+    std::optional<unsigned> truth = known ? readTruth(op) : std::nullopt;
     analysis.truths[result] = truth ? *truth : getTruth(result);
     return;
   }
   Bounds type = getTypeRange(result.getType());
-  if (std::optional<LinearForm> form = readLinear(op)) {
+  if (std::optional<LinearForm> form = known ? readLinear(op) : std::nullopt) {
     form = atoms.foldRemainders(*form);
     std::optional<Bounds> range = atoms.getRange(*form);
     if (range && range->lo >= type.lo && range->hi <= type.hi) {
@@ -124,9 +122,9 @@ Bounds OpReader::readLeaf(Operation *op) {
     Bounds range = {0, 0};
     if (operand.getType().isInteger(1))
       range = {0, 1};
-    else if (operand.getType().isIntOrIndex() && analysis.forms.count(operand))
+    else if (isReadable(operand.getType()))
       range = getRange(operand);
-    else if (!isa<ShapedType>(operand.getType())) { // nothing is known of a floating-point number
+    else if (!isa<ShapedType>(operand.getType())) { // a floating-point number, or a wide one
       analysis.pointOnly.insert(op);
       return type;
     }

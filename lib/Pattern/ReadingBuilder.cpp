@@ -70,7 +70,7 @@ Interval ValueBuilder::readPoint(Operation *op, ArrayRef<Interval> operands, Bou
   Interval unknown = {constant(whole.lo), constant(whole.hi)};
   SmallVector<Attribute> attributes;
   for (auto [operand, interval] : llvm::zip_equal(op->getOperands(), operands)) {
-    if (!operand.getType().isIntOrIndex() || interval.lo.constant != interval.hi.constant)
+    if (!isReadable(operand.getType()) || interval.lo.constant != interval.hi.constant)
       return unknown;
     attributes.push_back(getAttribute(operand.getType(), interval.lo.constant));
   }

@@ -147,6 +147,36 @@ TEST_F(PlanTest, KnowsConstantsAndNotMissingData) {
   EXPECT_FALSE(known.keep(0, 0, 0, 3));
 }
 
+TEST_F(PlanTest, ReadsConstantTensors) {
+  Spec spec(context, "mask(key_length(%limit : tensor<i32>))");
+  ASSERT_TRUE(spec.op);
+  MaskEvaluator evaluator(spec.op, {1, 1, 1, 8, 8});
+  EXPECT_EQ(evaluator.classify(0, 0, 0, 7, 0, 4), ATTN_FULL);
+  EXPECT_EQ(evaluator.classify(0, 0, 0, 7, 5, 7), ATTN_EMPTY);
+}
+
+TEST_F(PlanTest, SaysNothingOfNumbersItDoesNotRead) {
+  for (const char *body : {R"(
+    %n = arith.index_cast %j : index to i64
+    %x = arith.extsi %n : i64 to i128
+    %c = arith.constant 3 : i128
+    %keep = arith.cmpi slt, %x, %c : i128
+  )",
+                           R"(
+    %n = arith.index_cast %j : index to i64
+    %x = arith.sitofp %n : i64 to f32
+    %c = arith.constant 3.0 : f32
+    %keep = arith.cmpf olt, %x, %c : f32
+  )"}) {
+    Spec spec(context, "mask {\n^bb0(%b: index, %h: index, %i: index, %j: index):" + std::string(body) +
+                           "attn.yield %keep : i1 }");
+    ASSERT_TRUE(spec.op) << body;
+    MaskEvaluator evaluator(spec.op, {1, 1, 1, 8, 8});
+    EXPECT_EQ(evaluator.classify(0, 0, 0, 7, 4, 7), ATTN_PARTIAL);
+    EXPECT_EQ(evaluator.classify(0, 0, 0, 0, 4, 4), ATTN_PARTIAL);
+  }
+}
+
 TEST_F(PlanTest, NoMaskIsFull) {
   Spec spec(context, "");
   MaskEvaluator evaluator(spec.op, {1, 2, 1, 100, 70});

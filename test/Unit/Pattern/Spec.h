@@ -35,6 +35,7 @@ public:
     std::string text = "!t = " + tensor + R"(
 func.func @f(%q: !t, %k: !t, %v: !t, %len: tensor<?xi32>, %doc: tensor<?x?xi32>, %set: tensor<?x?xi32>,
              %table: tensor<?x?xi1>, %wide: tensor<?x?xi64>, %bytes: tensor<?x?xi8>) -> !t {
+  %limit = arith.constant dense<5> : tensor<i32>
   %o = attn.attention %q, %k, %v )" +
                        align + " " + mask + R"( : !t, !t, !t -> !t
   return %o : !t
