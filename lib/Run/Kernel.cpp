@@ -70,6 +70,7 @@ Expected<std::unique_ptr<orc::LLJIT>> makeJIT() {
 
 Kernel::Kernel(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
 Kernel::Kernel(Kernel &&) = default;
+Kernel &Kernel::operator=(Kernel &&) = default;
 Kernel::~Kernel() = default;
 
 Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name) {
@@ -123,21 +124,14 @@ Error Kernel::run(const attn_plan *plan, Tensors inputs, Tensors outputs) const 
 
 void Kernel::free(attn_plan *plan) const { reinterpret_cast<void (*)(attn_plan *)>(freeFunction)(plan); }
 
-bool setNumThreads(int threads) {
 #ifdef ATTN_HAVE_OPENMP
-  omp_set_num_threads(threads);
-  return true;
+bool hasOpenMP() { return true; }
+void setNumThreads(int threads) { omp_set_num_threads(threads); }
+int getNumThreads() { return omp_get_max_threads(); }
 #else
-  return threads == 1;
+bool hasOpenMP() { return false; }
+void setNumThreads(int) {}
+int getNumThreads() { return 1; }
 #endif
-}
-
-int getNumThreads() {
-#ifdef ATTN_HAVE_OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
 
 } // namespace attn::run

@@ -2,6 +2,7 @@
 #ifndef ATTN_LIB_RUN_KERNEL_H
 #define ATTN_LIB_RUN_KERNEL_H
 
+#include "attn/Run/Run.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -20,8 +21,11 @@ using Tensors = llvm::ArrayRef<const DLTensor *>;
 /// The functions NAME, NAME_plan and NAME_run of an object file. An error holds what attn_last_error() says.
 class Kernel {
 public:
+  /// Compiles one function of a spec.
+  static llvm::Expected<Kernel> compile(mlir::func::FuncOp func, const RunOptions &options);
   static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name);
   Kernel(Kernel &&);
+  Kernel &operator=(Kernel &&);
   ~Kernel();
 
   llvm::Error call(Tensors inputs, Tensors outputs) const;
@@ -37,8 +41,10 @@ private:
   void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction;
 };
 
-/// Sets the number of OpenMP threads of later calls; false where this build has no OpenMP.
-bool setNumThreads(int threads);
+/// Was this built with OpenMP?
+bool hasOpenMP();
+/// Sets the number of OpenMP threads of later calls.
+void setNumThreads(int threads);
 int getNumThreads();
 
 } // namespace attn::run

@@ -2,8 +2,10 @@
 #include "Placement.h"
 #include "attn/Support/Errors.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/Process.h"
 #include <cstring>
+#include <sys/mman.h>
 
 using namespace mlir;
 
@@ -11,7 +13,8 @@ namespace attn::run {
 namespace {
 
 constexpr unsigned char kPoison = 0xff;
-constexpr int64_t kRowPadding = 5; // elements behind each row; odd, so that rows are aligned to nothing
+constexpr size_t kPoisonLimit = size_t(1) << 31; // larger memory is mostly gap and stays untouched
+constexpr int64_t kRowPadding = 5;               // elements behind each row; odd, so that rows are aligned to nothing
 
 DLDataType getDataType(Type type) {
   unsigned char bits = 8 * HostTensor::getElementBytes(type);
@@ -34,19 +37,20 @@ llvm::Expected<PlacedTensor> PlacedTensor::create(ArrayRef<int64_t> shape, Type 
   placed.setStrides(isInput, layout);
   if (llvm::Error error = placed.allocate(guard))
     return std::move(error);
-  std::memset(placed.data, kPoison, placed.bytes);
+  if (placed.isPoisoned())
+    std::memset(placed.data, kPoison, placed.bytes);
   return placed;
 }
 
 PlacedTensor::PlacedTensor(PlacedTensor &&other)
     : shape(std::move(other.shape)), strides(std::move(other.strides)), elementType(other.elementType),
-      elementBytes(other.elementBytes), block(other.block), data(other.data), bytes(other.bytes) {
-  other.block = {};
+      elementBytes(other.elementBytes), mapping(other.mapping), data(other.data), bytes(other.bytes) {
+  other.mapping = {};
 }
 
 PlacedTensor::~PlacedTensor() {
-  if (block.base())
-    llvm::sys::Memory::releaseMappedMemory(block);
+  if (mapping.first)
+    ::munmap(mapping.first, mapping.second);
 }
 
 void PlacedTensor::setStrides(bool isInput, Layout layout) {
@@ -67,6 +71,8 @@ void PlacedTensor::setStrides(bool isInput, Layout layout) {
   }
   if (shape.size() == 4 && layout == Layout::Broadcast && isInput)
     strides[0] = 0;
+  if (shape.size() == 4 && layout == Layout::Far)
+    strides[0] = std::max(strides[0], (int64_t(1) << 31) + 3);
 }
 
 llvm::Error PlacedTensor::allocate(Guard guard) {
@@ -76,18 +82,21 @@ llvm::Error PlacedTensor::allocate(Guard guard) {
   bytes = elements * elementBytes;
   const size_t page = llvm::sys::Process::getPageSizeEstimate();
   size_t body = llvm::alignTo(std::max<size_t>(bytes, 1), page);
-  std::error_code code;
-  using llvm::sys::Memory;
-  block = Memory::allocateMappedMemory(body + 2 * page, nullptr, Memory::MF_READ | Memory::MF_WRITE, code);
-  if (code)
-    return makeError("no memory for a tensor of ", bytes, " bytes: ", code.message());
-  char *begin = static_cast<char *>(block.base()) + page;
+  mapping = {nullptr, body + 2 * page};
+  // Memory is only taken where it is touched: gaps may be as large as they like.
+  mapping.first =
+      ::mmap(nullptr, mapping.second, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping.first == MAP_FAILED) {
+    mapping.first = nullptr;
+    return makeError("no memory for a tensor of ", bytes, " bytes: ", llvm::sys::StrError());
+  }
+  char *begin = static_cast<char *>(mapping.first) + page;
   data = guard == Guard::After ? begin + body - bytes : begin;
   if (guard == Guard::None)
     return llvm::Error::success();
   for (char *edge : {begin - page, begin + body})
-    if ((code = Memory::protectMappedMemory({edge, page}, 0)))
-      return makeError("--guard: a page cannot be protected: ", code.message());
+    if (::mprotect(edge, page, PROT_NONE) != 0)
+      return makeError("--guard: a page cannot be protected: ", llvm::sys::StrError());
   return llvm::Error::success();
 }
 
@@ -128,12 +137,21 @@ HostTensor PlacedTensor::read() const {
   return result;
 }
 
+bool PlacedTensor::isPoisoned() const { return bytes <= kPoisonLimit; }
+
 bool PlacedTensor::isSurroundingIntact() const {
+  if (!isPoisoned())
+    return true;
   std::vector<unsigned char> rest(data, data + bytes);
   visitRuns([&](int64_t offset, int64_t, int64_t length) {
     std::memset(rest.data() + offset * elementBytes, kPoison, length * elementBytes);
   });
   return llvm::all_of(rest, [](unsigned char byte) { return byte == kPoison; });
+}
+
+bool PlacedTensor::isUntouched() const {
+  return !isPoisoned() ||
+         std::all_of(data, data + bytes, [](char byte) { return static_cast<unsigned char>(byte) == kPoison; });
 }
 
 const DLTensor *PlacedTensor::getDLTensor() {

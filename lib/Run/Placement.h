@@ -5,7 +5,6 @@
 #include "attn/Reference/HostTensor.h"
 #include "attn/Run/Run.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/Memory.h"
 #include <dlpack/dlpack.h>
 
 namespace attn::run {
@@ -25,12 +24,14 @@ public:
   /// Are all bytes that are no element as they were?
   bool isSurroundingIntact() const;
 
+  /// Are the elements, too?
+  bool isUntouched() const;
+
   const DLTensor *getDLTensor();
-  void *getData() const { return data; }
-  size_t getBytes() const { return bytes; }
 
 private:
   PlacedTensor() = default;
+  bool isPoisoned() const;
   void setStrides(bool isInput, Layout layout);
   llvm::Error allocate(Guard guard);
   /// Calls `visit(offset in the memory, flat row-major index, length)`, both in elements, for runs of contiguous
@@ -41,7 +42,7 @@ private:
   llvm::SmallVector<int64_t> shape, strides;
   mlir::Type elementType;
   unsigned elementBytes = 0;
-  llvm::sys::MemoryBlock block;
+  std::pair<void *, size_t> mapping{nullptr, 0};
   char *data = nullptr;
   size_t bytes = 0;
   DLTensor tensor;

@@ -44,6 +44,22 @@ llvm::Expected<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
   return makeError("the spec has no function '", name, "'; it has ", names);
 }
 
+/// What can be refused before anything is compiled.
+llvm::Error checkOptions(func::FuncOp func, const RunOptions &options) {
+  if (options.reference && (options.check || options.benchSeconds > 0))
+    return makeError(
+        "--reference evaluates the definition itself, so there is nothing to check or to time; leave out --check "
+        "and --bench");
+  if (options.threads > 1 && !run::hasOpenMP())
+    return makeError("--threads=", options.threads, ": this build has no OpenMP and runs on one thread; leave it out");
+  llvm::SmallVector<std::string> names = getResultNames(func);
+  for (auto &[name, file] : options.outputs)
+    if (!llvm::is_contained(names, name))
+      return makeError("--output=", name, "=", file, ": there is no result '", name, "'; the results are ",
+                       llvm::join(names, ", "));
+  return llvm::Error::success();
+}
+
 std::vector<const DLTensor *> getPointers(Placed &tensors) {
   std::vector<const DLTensor *> pointers;
   for (PlacedTensor &tensor : tensors)
@@ -60,16 +76,18 @@ void repeatFirstBatch(HostTensor &tensor) {
     std::copy_n(tensor.data.begin(), bytes, tensor.data.begin() + batch * bytes);
 }
 
-/// Runs one function: inputs, results, check and timing in turn.
+/// Runs one function on one set of inputs: results, check and timing in turn.
 class Runner {
 public:
-  Runner(func::FuncOp func, const RunOptions &options) : func(func), options(options) {}
+  Runner(func::FuncOp func, const RunOptions &options, const InputOptions &inputOptions)
+      : func(func), options(options), inputOptions(inputOptions), resultNames(getResultNames(func)) {}
 
-  llvm::Expected<RunReport> run(ModuleOp module) {
+  /// Without a kernel the reference is evaluated.
+  llvm::Expected<RunReport> run(const Kernel *kernel) {
     report.function = func.getName().str();
     if (llvm::Error error = prepare())
       return std::move(error);
-    if (llvm::Error error = options.reference ? evaluateReference() : runKernel(module))
+    if (llvm::Error error = kernel ? runKernel(*kernel) : evaluateReference())
       return std::move(error);
     describeTensors();
     if (options.check)
@@ -82,12 +100,7 @@ public:
 
 private:
   llvm::Error prepare() {
-    resultNames = getResultNames(func);
-    for (auto &[name, file] : options.outputs)
-      if (!llvm::is_contained(resultNames, name))
-        return makeError("--output=", name, "=", file, ": there is no result '", name, "'; the results are ",
-                         llvm::join(resultNames, ", "));
-    llvm::Expected<HostTensors> made = makeInputs(func, options.inputs);
+    llvm::Expected<HostTensors> made = makeInputs(func, inputOptions);
     if (!made)
       return made.takeError();
     inputs = std::move(*made);
@@ -101,10 +114,6 @@ private:
   }
 
   llvm::Error evaluateReference() {
-    if (options.check || options.benchSeconds > 0)
-      return makeError(
-          "--reference evaluates the definition itself: there is nothing to check or time; leave out --check and "
-          "--bench");
     if (failed(evaluate(func, inputs, results)))
       return makeError("the reference cannot evaluate this function");
     return llvm::Error::success();
@@ -129,29 +138,21 @@ private:
     return llvm::Error::success();
   }
 
-  llvm::Expected<Kernel> compile(ModuleOp module) { return makeError("this build has no compiler; use --reference"); }
-
-  llvm::Error runKernel(ModuleOp module) {
-    if (options.threads > 0 && !run::setNumThreads(options.threads))
-      return makeError("--threads=", options.threads,
-                       ": this build has no OpenMP and runs on one thread; leave it out");
-    Clock::time_point start = Clock::now();
-    llvm::Expected<Kernel> kernel = compile(module);
-    if (!kernel)
-      return kernel.takeError();
-    report.compileSeconds = secondsSince(start);
+  llvm::Error runKernel(const Kernel &kernel) {
     Placed placedInputs, placedResults;
     if (llvm::Error error = place(placedInputs, placedResults))
       return error;
     auto in = getPointers(placedInputs), out = getPointers(placedResults);
-    if (llvm::Error error = kernel->call(in, out))
-      return error;
+    if (llvm::Error error = kernel.call(in, out)) {
+      bool touched = !llvm::all_of(placedResults, [](const PlacedTensor &placed) { return placed.isUntouched(); });
+      return touched ? makeError(toString(std::move(error)), "; yet the results were written to") : std::move(error);
+    }
     for (auto [placed, name] : llvm::zip_equal(placedResults, resultNames)) {
       results.push_back(placed.read());
       if (!placed.isSurroundingIntact())
         return makeError("result '", name, "': the kernel wrote between its elements");
     }
-    return options.benchSeconds > 0 ? bench(*kernel, in, out) : llvm::Error::success();
+    return options.benchSeconds > 0 ? bench(kernel, in, out) : llvm::Error::success();
   }
 
   llvm::Error bench(const Kernel &kernel, run::Tensors in, run::Tensors out) {
@@ -174,7 +175,7 @@ private:
     size_t n = calls.size();
     report.bench =
         BenchReport{int64_t(n), calls[n / 2], calls[n / 10], calls[n - 1 - n / 10], plans[n / 2], run::getNumThreads()};
-    FailureOr<Work> work = measureWork(func, inputs, kCountedRows, options.inputs.seed);
+    FailureOr<Work> work = measureWork(func, inputs, kCountedRows, inputOptions.seed);
     if (succeeded(work))
       report.work = WorkReport{work->pairs, work->kept, work->flops};
     return llvm::Error::success();
@@ -183,7 +184,7 @@ private:
   llvm::Error check() {
     int64_t rows = chooseRows(func, inputs, kCheckSeconds);
     llvm::SmallVector<RowSample> exact, plain;
-    uint64_t seed = options.inputs.seed;
+    uint64_t seed = inputOptions.seed;
     if (failed(evaluateRows(func, inputs, rows, seed, exact, Precision::Exact)) ||
         failed(evaluateRows(func, inputs, rows, seed, plain, Precision::Single)))
       return makeError("--check: the reference cannot evaluate this function");
@@ -225,6 +226,7 @@ private:
 
   func::FuncOp func;
   const RunOptions &options;
+  const InputOptions &inputOptions;
   RunReport report;
   llvm::SmallVector<std::string> resultNames;
   llvm::SmallVector<llvm::SmallVector<int64_t>> resultShapes;
@@ -237,11 +239,32 @@ bool RunReport::passed() const {
   return llvm::all_of(checks, [](const CheckReport &check) { return check.passed; });
 }
 
-llvm::Expected<RunReport> runSpec(ModuleOp module, const RunOptions &options) {
+llvm::Error runSpec(ModuleOp module, const RunOptions &options, llvm::function_ref<void(const RunReport &)> done) {
   llvm::Expected<func::FuncOp> func = findFunction(module, options.function);
   if (!func)
     return func.takeError();
-  return Runner(*func, options).run(module);
+  if (llvm::Error error = checkOptions(*func, options))
+    return error;
+  if (options.threads > 0)
+    run::setNumThreads(options.threads);
+  std::optional<Kernel> kernel;
+  double compileSeconds = 0;
+  if (!options.reference) {
+    Clock::time_point start = Clock::now();
+    llvm::Expected<Kernel> compiled = Kernel::compile(*func, options);
+    if (!compiled)
+      return compiled.takeError();
+    kernel = std::move(*compiled);
+    compileSeconds = secondsSince(start);
+  }
+  for (const InputOptions &inputs : options.inputs) {
+    llvm::Expected<RunReport> report = Runner(*func, options, inputs).run(kernel ? &*kernel : nullptr);
+    if (!report)
+      return report.takeError();
+    report->compileSeconds = compileSeconds;
+    done(*report);
+  }
+  return llvm::Error::success();
 }
 
 } // namespace attn

@@ -21,9 +21,11 @@ struct Options {
                                 cl::value_desc("NAME"), cl::cat(category)};
   cl::list<std::string> inputs{"input", cl::desc("Argument from a file; may be repeated"),
                                cl::value_desc("NAME=FILE.npy"), cl::cat(category)};
-  cl::opt<std::string> random{"random", cl::ValueOptional,
-                              cl::desc("Draw the other arguments; extents are B, H, Hkv, N, M, D, Dv"),
-                              cl::value_desc("B=1,H=8,N=4096"), cl::cat(category)};
+  cl::list<std::string> random{
+      "random", cl::ValueOptional,
+      cl::desc("Draw the other arguments; extents are B, H, Hkv, N, M, D, Dv. Repeat it to run one "
+               "kernel on several"),
+      cl::value_desc("B=1,H=8,N=4096"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of --random (0)"), cl::value_desc("N"), cl::init(0), cl::cat(category)};
   cl::list<std::string> outputs{"output", cl::desc("Write a result; may be repeated"), cl::value_desc("NAME=FILE.npy"),
                                 cl::cat(category)};
@@ -34,6 +36,9 @@ struct Options {
   cl::opt<int> threads{"threads", cl::desc("OpenMP threads (all)"), cl::value_desc("N"), cl::init(0),
                        cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu"), cl::init("cpu"), cl::cat(category)};
+  cl::opt<std::string> cpu{"cpu", cl::desc("CPU to compile for (native)"), cl::value_desc("NAME"), cl::init("native"),
+                           cl::cat(category)};
   cl::opt<bool> reference{"reference", cl::desc("Evaluate the definition in float64 instead of compiling"),
                           cl::cat(category)};
   cl::opt<attn::Layout> layout{
@@ -42,6 +47,7 @@ struct Options {
                  clEnumValN(attn::Layout::Bshd, "bshd", "[batch, tokens, heads, head_dim]"),
                  clEnumValN(attn::Layout::Padded, "padded", "gaps full of NaN behind rows, heads and batches"),
                  clEnumValN(attn::Layout::Broadcast, "broadcast", "batch stride 0"),
+                 clEnumValN(attn::Layout::Far, "far", "batches 2^31 elements apart"),
                  clEnumValN(attn::Layout::Transposed, "transposed", "last dimension strided (refused)"))};
   cl::opt<attn::Guard> guard{"guard", cl::desc("An unreadable page beside every tensor"), cl::init(attn::Guard::None),
                              cl::cat(category),
@@ -65,6 +71,7 @@ bool readPairs(const cl::list<std::string> &list, std::map<std::string, std::str
   return true;
 }
 
+/// "B=1,N=4096" into extents.
 bool readExtents(StringRef text, std::map<std::string, int64_t> &extents) {
   SmallVector<StringRef> entries;
   text.split(entries, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -78,22 +85,39 @@ bool readExtents(StringRef text, std::map<std::string, int64_t> &extents) {
   return true;
 }
 
+bool readInputs(const Options &given, attn::RunOptions &options) {
+  attn::InputOptions inputs;
+  inputs.seed = given.seed;
+  inputs.random = given.random.getNumOccurrences() > 0;
+  if (!readPairs(given.inputs, inputs.files))
+    return false;
+  options.inputs.assign(std::max<size_t>(1, given.random.size()), inputs);
+  for (auto [text, run] : zip(given.random, options.inputs))
+    if (!readExtents(text, run.extents))
+      return false;
+  if (options.inputs.size() > 1 && !given.outputs.empty())
+    return fail("--output with several --random would overwrite its file; give one --random"), false;
+  return true;
+}
+
 bool readOptions(const Options &given, attn::RunOptions &options) {
   options.function = given.function;
-  options.inputs.random = given.random.getNumOccurrences() > 0;
-  options.inputs.seed = given.seed;
+  options.cpu = given.cpu;
   options.reference = given.reference;
   options.check = given.check;
   options.threads = given.threads;
   options.layout = given.layout;
   options.guard = given.guard;
+  if (given.target != "cpu")
+    return fail("--target=" + given.target + " is not known; cpu is"), false;
+  if (given.threads < 0)
+    return fail("--threads=" + Twine(given.threads) + " should be at least 1"), false;
   if (given.bench.getNumOccurrences()) {
     options.benchSeconds = 1;
     if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
       return fail("--bench=" + given.bench + " should be a number of seconds"), false;
   }
-  return readPairs(given.inputs, options.inputs.files) && readPairs(given.outputs, options.outputs) &&
-         readExtents(given.random, options.inputs.extents);
+  return readInputs(given, options) && readPairs(given.outputs, options.outputs);
 }
 
 } // namespace
@@ -126,9 +150,12 @@ int main(int argc, char **argv) {
   if (!module)
     return 1;
 
-  Expected<attn::RunReport> report = attn::runSpec(*module, options);
-  if (!report)
-    return fail(toString(report.takeError()));
-  (given.json ? attn::printReportAsJSON : attn::printReport)(*report, outs());
-  return report->passed() ? 0 : 1;
+  bool passed = true;
+  Error error = attn::runSpec(*module, options, [&](const attn::RunReport &report) {
+    (given.json ? attn::printReportAsJSON : attn::printReport)(report, outs());
+    passed &= report.passed();
+  });
+  if (error)
+    return fail(toString(std::move(error)));
+  return passed ? 0 : fail("--check: a result is further from the reference than allowed");
 }

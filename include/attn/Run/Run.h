@@ -6,6 +6,7 @@
 #ifndef ATTN_RUN_RUN_H
 #define ATTN_RUN_RUN_H
 
+#include "attn/Pipelines/Pipelines.h"
 #include "attn/Run/Inputs.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -17,6 +18,7 @@ enum class Layout {
   Bshd,       // [batch, tokens, heads, head_dim] in memory
   Padded,     // gaps behind every row, head and batch, full of NaN
   Broadcast,  // batch stride 0 for rank-4 inputs: batch 0 serves for all
+  Far,        // batches 2^31 elements apart
   Transposed, // the last dimension of rank-4 inputs is strided: must be refused
 };
 
@@ -24,8 +26,10 @@ enum class Layout {
 enum class Guard { None, After, Before };
 
 struct RunOptions {
-  std::string function; // needed where the spec has several
-  InputOptions inputs;
+  std::string function;       // needed where the spec has several
+  std::string cpu = "native"; // as TargetModel::get takes it; what this machine cannot run is refused
+  ScheduleOverrides schedule;
+  llvm::SmallVector<InputOptions, 1> inputs;  // one run each, of one compiled kernel
   std::map<std::string, std::string> outputs; // result name to .npy file
   bool reference = false;                     // evaluate the reference instead of compiled code
   bool check = false;
@@ -67,8 +71,9 @@ struct RunReport {
   bool passed() const;
 };
 
-/// Runs one function of `module`. Errors that belong to a place in the spec are emitted as diagnostics too.
-llvm::Expected<RunReport> runSpec(mlir::ModuleOp module, const RunOptions &options);
+/// Compiles one function of `module` and runs it once for each of the inputs; `done` gets every report as it is made.
+/// Errors that belong to a place in the spec are emitted as diagnostics too.
+llvm::Error runSpec(mlir::ModuleOp module, const RunOptions &options, llvm::function_ref<void(const RunReport &)> done);
 
 /// A few lines for a person, or one line of JSON.
 void printReport(const RunReport &report, llvm::raw_ostream &os);

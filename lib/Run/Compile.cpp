@@ -1,0 +1,66 @@
+//===- Compile.cpp - A function of a spec to a kernel in this process -------===//
+#include "Kernel.h"
+#include "attn/Support/Errors.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+
+using namespace mlir;
+
+namespace attn::run {
+namespace {
+
+/// Refuses a CPU whose code this machine would stop at with an illegal instruction.
+llvm::Error checkHostRuns(const TargetModel &target) {
+  if (!llvm::Triple(target.triple).isX86())
+    return llvm::Error::success();
+  llvm::SmallVector<StringRef> wanted;
+  llvm::X86::getFeaturesForCPU(target.cpu, wanted);
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (StringRef feature : wanted)
+    if (auto found = host.find(feature); found != host.end() && !found->second)
+      return makeError("--cpu=", target.cpu, ": this machine cannot run it, it lacks ", feature,
+                       "; compile for it with attn-compile instead");
+  return llvm::Error::success();
+}
+
+/// A module of `func` alone, and of what is not a public function.
+OwningOpRef<ModuleOp> isolate(func::FuncOp func) {
+  OwningOpRef<ModuleOp> module = func->getParentOfType<ModuleOp>().clone();
+  for (auto other : llvm::make_early_inc_range(module->getOps<func::FuncOp>()))
+    if (!other.isPrivate() && other.getName() != func.getName())
+      other.erase();
+  return module;
+}
+
+} // namespace
+
+llvm::Expected<Kernel> Kernel::compile(func::FuncOp func, const RunOptions &options) {
+  std::string message;
+  FailureOr<TargetModel> target = TargetModel::get(options.cpu, /*triple=*/"", message);
+  if (failed(target))
+    return makeError("--cpu=", options.cpu, ": ", message);
+  if (llvm::Error error = checkHostRuns(*target))
+    return std::move(error);
+  CompileOptions compileOptions;
+  compileOptions.target = *target;
+  compileOptions.schedule = options.schedule;
+  compileOptions.threads = hasOpenMP();
+  OwningOpRef<ModuleOp> module = isolate(func);
+  FailureOr<NativeModule> native = compileToNative(*module, compileOptions);
+  if (failed(native))
+    return makeError("'", func.getName(), "' could not be compiled");
+  // ORC has no thread-local storage of its own.
+  native->machine->Options.EmulatedTLS = true;
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  if (failed(emitMachineCode(*native, os, /*assembly=*/false)))
+    return makeError("LLVM cannot write an object file for ", target->triple);
+  return load(std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), "attn object",
+                                                              /*RequiresNullTerminator=*/false),
+              func.getName());
+}
+
+} // namespace attn::run
