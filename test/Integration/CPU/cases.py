@@ -1,0 +1,255 @@
+"""The cases, one function each; `cases.py NAME FOLDER` runs one. Numbers such as C5 are those of the issue lists they come from."""
+
+import random
+import sys
+
+import sweep
+from sweep import Sweep, grid, write_npy
+from specs import attention, index_region
+
+SIZES = [1, 2, 63, 65, 127, 129, 137]
+DIMS = [1, 8, 24, 31, 40, 63, 64, 72, 80, 96, 128, 192, 256, 576]
+INF = float("inf")
+
+# Every kind of predicate and their combinations, with the captured tensors they need.
+MASKS = {
+    "causal": ("causal", ""),
+    "window": ("causal and window(left = 33)", ""),
+    "window both sides": ("window(left = 20, right = 7)", ""),
+    "dilated": ("dilated_window(left = 5, right = 3, dilation = 4)", ""),
+    "strided": ("causal and (window(left = 15) or stride(size = 16))", ""),
+    "stride alone": ("stride(size = 7)", ""),
+    "fixed": ("causal and (same_block(size = 24) or last_columns(block = 24, count = 5))", ""),
+    "blocks": ("same_block(size = 50)", ""),
+    "chunks": ("causal and chunk_lookback(size = 20, before = 2)", ""),
+    "image": ("local_blocks(size = 32, before = 9, after = 5)", ""),
+    "image 2-D": ("causal and local_blocks_2d(width = 12, block = [3, 4], flange = [2, 1])", ""),
+    "axial row": ("same_row(width = 12)", ""),
+    "axial column": ("same_column(width = 12) and causal", ""),
+    "neighbourhood": ("neighborhood(size = 21)", ""),
+    "neighbourhood 2-D": ("neighborhood_2d(width = 8, size = [5, 3])", ""),
+    "prefix": ("causal or prefix(length = 30)", ""),
+    "global": ("window(left = 9, right = 9) or global(tokens = [3, 64])", ""),
+    "not": ("not window(left = 40, right = 40)", ""),
+    "lengths": ("key_length(%n : tensor<?xi32>)", "%n: tensor<?xi32>"),
+    "documents": ("causal and same_document(%d : tensor<?x?xi32>)", "%d: tensor<?x?xi32>"),
+    "index sets": ("window(left = 4, right = 4) or column_in(%g : tensor<?x?xi32>) or row_in(%g : tensor<?x?xi32>)",
+                   "%g: tensor<?x?xi32>"),
+    "block table": ("causal and block_mask(%t : tensor<?x?x?xi8>, size = 16)", "%t: tensor<?x?x?xi8>"),
+    "bigbird": ("blocked(16, window(left = 1, right = 1) or global(count = 1) or in_table(%r : tensor<?x?xi64>))",
+                "%r: tensor<?x?xi64>"),
+}
+
+
+def mask_spec(name, **more):
+    mask, args = MASKS[name]
+    return attention(mask, args=args, lse=True, **more)
+
+
+def empty_rows(s):
+    """C1: rows without a key, rows whose first key tiles are masked, nothing kept at all: out 0, lse -inf, no NaN."""
+    late = index_region(["%x = arith.cmpi sge, %j, %c300 : index", "%y = arith.cmpi slt, %i, %c2 : index",
+                         "%z = arith.xori %x, %y : i1", "attn.yield %z : i1"], (2, 300))
+    for name, mask in (("columns only", "causal and last_columns(block = 40, count = 3)"), ("strictly causal", "not window(left = 400)"),
+                       ("far only", "causal and not window(left = 200)"), ("late keys", late)):
+        s.check(name, attention(mask, lse=True), grid((1, 65, 450), (1, 64, 450), ",H=2,D=40"))
+    spec = attention("key_length(%n : tensor<?xi32>)", args="%n: tensor<?xi32>", lse=True)
+    lengths = write_npy(s.path("lengths.npy"), "i", [3], [0, 150, 0])
+    s.check("lengths 0 and 150", spec, "N=130,M=150,H=2", files={"n": lengths})
+    zero = write_npy(s.path("zero.npy"), "i", [3], [0, 0, 0])
+    values = s.results("nothing kept", spec, ("out", "lse"), "--random=N=130,M=150,H=2", f"--input=n={zero}")
+    if values:
+        s.expect(all(x == 0 for x in values["out"]), "nothing kept: out must be 0")
+        s.expect(all(x == -INF for x in values["lse"]), "nothing kept: lse must be -inf")
+    s.check("no keys at all", attention(lse=True), "N=7,M=0,H=2")
+    s.check("no queries", attention("causal", lse=True), "N=0,M=9,H=2")
+
+
+def score_before_mask(s):
+    """C2: what a score region makes of a masked key does not bring it back."""
+    line = {"soft cap": ["%c = arith.constant 5.0 : f32", "%x = arith.divf %s, %c : f32", "%t = math.tanh %x : f32",
+                         "%y = arith.mulf %t, %c : f32"],
+            "times 0": ["%c = arith.constant 0.0 : f32", "%y = arith.mulf %s, %c : f32"],
+            "clamp": ["%c = arith.constant 1.0 : f32", "%n = arith.constant -1.0 : f32", "%x = arith.minimumf %s, %c : f32",
+                      "%y = arith.maximumf %x, %n : f32"]}
+    for name, lines in line.items():
+        for mask in ("causal", "window(left = 10, right = 0)", ""):
+            s.check(f"{name}, {mask}", attention(mask, index_region([*lines, "attn.yield %y : f32"]), lse=True),
+                    grid((1, 65, 130), (65, 130), ",H=2"))
+
+
+def poisoned_keys(s):
+    """C2: nothing of a masked key reaches a row, not even a NaN or an infinity in k or v."""
+    for bad in (float("nan"), INF):
+        draw = random.Random(5)
+        shape, keys = [1, 2, 150, 8], {}
+        for name in ("k", "v"):
+            values = [bad if (index // 8) % 150 >= 140 else draw.gauss(0, 1) for index in range(2 * 150 * 8)]
+            keys[name] = write_npy(s.path(f"{name}.{bad}.npy"), "f", shape, values)
+        for mask in ("prefix(length = 140)", "causal and prefix(length = 140)", "window(left = 20, right = 0) and prefix(length = 140)"):
+            values = s.results(f"{bad}, {mask}", attention(mask), ("out",), "--random=N=150", *(f"--input={k}={p}" for k, p in keys.items()))
+            s.expect(values and all(abs(x) < 10 for x in values["out"]), f"{bad} in masked keys, {mask}: it reached a row")
+
+
+def odd_sizes(s):
+    """C3, C6: no length has to be a multiple of anything, under any mask."""
+    for name in MASKS:
+        s.check(name, mask_spec(name), grid(SIZES, SIZES, ",B=2,H=2,D=16"))
+    for name in ("causal", "window", "strided", "documents", "bigbird"):
+        s.check(name, mask_spec(name), ["B=1,H=2,N=1025,D=64", "B=1,H=2,N=48,D=64", "B=1,H=2,N=64,D=64"])
+
+
+def alignment(s):
+    """C5: causal alignment where queries and keys differ in number."""
+    pairs = [(2, 5), (5, 2), (3, 128), (128, 3), (1, 130), (130, 1), (100, 257), (257, 100)]
+    for align in ("top_left", "bottom_right"):
+        for mask in ("causal", "window(left = 30, right = 2)", "causal and same_block(size = 16)", "stride(size = 5)",
+                     "causal and dilated_window(left = 9, dilation = 3)", "neighborhood(size = 9)"):
+            s.check(f"{align}, {mask}", attention(mask, align=align, lse=True), [f"N={n},M={m},H=2,D=24" for n, m in pairs])
+
+
+def head_dims(s):
+    """C7, C13: any head_dim, fixed in the spec or known at run time only, and one for v of its own."""
+    sizes = [(d, d) for d in DIMS] + [(64, 24), (24, 64), (192, 128), (1, 576), (576, 512), (31, 1)]
+    s.check("dynamic", attention("causal", lse=True), [f"N=70,H=2,D={d},Dv={dv}" for d, dv in sizes])
+    s.check("every one to 70", attention(), [f"N=19,M=33,H=1,D={d}" for d in range(1, 71)])
+    for d, dv in sizes:
+        s.check(f"static {d}, {dv}", static_spec(d, dv), "N=131,H=2")
+
+
+def static_spec(d, dv):
+    q, v = f"tensor<?x?x?x{d}xf32>", f"tensor<?x?x?x{dv}xf32>"
+    return (f"func.func @f(%q: {q}, %k: {q}, %v: {v}) -> {v} {{\n  %out = attn.attention %q, %k, %v mask(causal) : "
+            f"{q}, {q}, {v} -> {v}\n  return %out : {v}\n}}\n")
+
+
+def groups(s):
+    """C8, C9: any number of query heads on a key head; %h is the query head."""
+    head = index_region(["%x = arith.muli %h, %c9 : index", "%d = arith.subi %i, %j : index", "%y = arith.cmpi sle, %d, %x : index",
+                         "attn.yield %y : i1"], (9,))
+    for name, mask in (("causal", "causal"), ("by head", head)):
+        heads = [(1, 1), (3, 1), (10, 2), (12, 2), (28, 4), (8, 2)]
+        s.check(name, attention(mask, align="bottom_right", lse=True),
+                [f"N={n},M={m},B=2,H={h},Hkv={kv},D=32" for h, kv in heads for n, m in ((1, 130), (17, 130), (66, 66))])
+    table = "block_mask(%t : tensor<?x?x?xi8>, size = 16)"
+    s.check("table by head", attention(table, args="%t: tensor<?x?x?xi8>", lse=True), "N=100,H=8,Hkv=2,B=2")
+    table = "block_mask(%t : tensor<?x?x?x?xi8>, size = 16)"
+    s.check("table by batch and head", attention(table, args="%t: tensor<?x?x?x?xi8>", lse=True), "N=100,H=6,Hkv=2,B=2")
+
+
+def far_offsets(s):
+    """C10: offsets beyond 32 bits, and a mask of more than 2^31 pairs."""
+    s.check("batches 2^31 elements apart", attention("causal", lse=True), "B=3,H=2,N=70,D=8", "--strides=far")
+    s.check("65537 tokens", attention("causal and window(left = 20)"), "H=1,N=65537,D=8")
+    s.check("65537 tokens, strided", attention("causal and dilated_window(left = 8, dilation = 300)"), "H=1,N=65537,D=8")
+
+
+def strides(s):
+    """C11: views: [B, N, H, D] storage, gaps full of NaN, batch stride 0; a strided last dimension is refused by name."""
+    for layout in ("bshd", "padded", "broadcast"):
+        for name in ("causal", "window", "strided", "axial column", "lengths", "documents", "index sets", "block table", "bigbird"):
+            s.check(f"{layout}, {name}", mask_spec(name), ["B=2,H=3,N=65,D=24", "B=2,H=2,N=137,D=40,Dv=31"], f"--strides={layout}")
+    s.refuse("strided last dimension", attention(), "'q'", "--random=N=5,D=8", "--strides=transposed")
+
+
+def guard_pages(s):
+    """Nothing before or behind a tensor is touched: an unreadable page lies there."""
+    for side in ("after", "before"):
+        for name in MASKS:
+            s.check(f"{side}, {name}", mask_spec(name), ["B=2,H=2,N=63,D=8", "B=1,H=2,N=129,D=40,Dv=24", "B=1,H=1,N=2,D=1"], f"--guard={side}")
+        s.check(f"{side}, head_dims", attention(lse=True), [f"H=1,N=17,M=19,D={d},Dv={e}" for d, e in zip(DIMS, reversed(DIMS))],
+                f"--guard={side}")
+
+
+def block_lists(s):
+    """C15, C33: block lists alone, without an element mask; unsorted, repeated and padded with -1; blocks of 48."""
+    lists = [5, 0, -1, 3, 3, 3, -1, -1, -1, 2, 1, 0, 0, 5, 2, 4, 4, 1]
+    for size in (48, 16, 7):
+        table = write_npy(s.path("lists.npy"), "i", [6, 3], lists)
+        spec = attention(f"blocked({size}, in_table(%r : tensor<?x?xi32>))", args="%r: tensor<?x?xi32>", lse=True)
+        s.check(f"lists of blocks of {size}", spec, f"H=2,N={6 * size},D=16", files={"r": table})
+        spec = attention(f"causal and blocked({size}, in_table(%r : tensor<?x?xi32>))", args="%r: tensor<?x?xi32>", lse=True)
+        s.check(f"lists of blocks of {size}, causal", spec, f"H=2,N={6 * size - 3},D=16", files={"r": table})
+    for kind, text in (("?", "i1"), ("b", "i8"), ("q", "i64")):
+        table = write_npy(s.path(f"table{kind}.npy"), kind, [3, 3], [0, 1, 0, 0, 0, 0, 1, 1, 1])
+        spec = attention(f"block_mask(%t : tensor<?x?x{text}>, size = 32)", args=f"%t: tensor<?x?x{text}>", lse=True)
+        s.check(f"table of {text}", spec, "H=2,N=96,D=16", files={"t": table})
+
+
+def one_kernel(s):
+    """C17, P2: one compiled kernel for many lengths, batches and mask tensors, in any order."""
+    draw = random.Random(1)
+    for name in ("lengths", "documents", "index sets", "block table", "bigbird", "causal", "strided"):
+        extents = [f"B={draw.randint(1, 3)},H={draw.randint(1, 3)},N={draw.randint(1, 200)},D={draw.choice(DIMS[:9])}" for _ in range(40)]
+        s.check(name, mask_spec(name), extents)
+
+
+def large_scores(s):
+    """C19: biases of -3.4e38, -1e4, -inf and +inf, scores far from 0; the running maximum loses no row."""
+    add = index_region(["%x = tensor.extract %bias[%i, %j] : tensor<?x?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])
+    n, m = 70, 200
+    rows = {"-FLT_MAX everywhere": lambda i, j: -3.4028234e38, "-1e4 on half": lambda i, j: -1e4 * (j % 2),
+            "-inf on half": lambda i, j: -INF if (i + j) % 2 else 0.0, "-inf everywhere": lambda i, j: -INF,
+            "+inf on some": lambda i, j: INF if j % 50 == i % 50 else 0.0, "rising": lambda i, j: 2.0 * j, "falling": lambda i, j: -2.0 * j,
+            "a peak at the end": lambda i, j: 300.0 if j == m - 1 else -300.0, "a peak at the start": lambda i, j: 300.0 if j == 0 else -300.0,
+            "steps of 90": lambda i, j: 90.0 * (j // 50) * (-1) ** i, "-1e30": lambda i, j: -1e30, "1e30 on one": lambda i, j: 1e30 if j == 77 else 0.0}
+    for name, bias in rows.items():
+        path = write_npy(s.path("bias.npy"), "f", [n, m], [bias(i, j) for i in range(n) for j in range(m)])
+        for mask in ("", "causal", "not window(left = 0, right = 0)"):
+            s.check(f"{name}, {mask}", attention(mask, add, args="%bias: tensor<?x?xf32>", lse=True), f"H=2,N={n},M={m},D=16", files={"bias": path})
+    for scale in ("1.0", "5.0", "50.0", "1000.0", "-20.0", "0.0"):
+        for mask in ("", "causal and not window(left = 0, right = 0)", "window(left = 40)"):
+            s.check(f"scale {scale}, {mask}", attention(mask, scale=scale, lse=True), ["H=2,N=150,D=64", "H=2,N=64,D=8"])
+
+
+def arbitrary_masks(s):
+    """U6, U7: any mask or bias as a tensor, in each broadcast form."""
+    forms = {"[i, j]": ("?x?", "%i, %j"), "[b, i, j]": ("?x?x?", "%b, %i, %j"), "[b, j]": ("?x?", "%b, %j"),
+             "[h, i, j]": ("?x?x?", "%h, %i, %j"), "[b, h, i, j]": ("?x?x?x?", "%b, %h, %i, %j")}
+    for name, (dims, at) in forms.items():
+        kind = f"tensor<{dims}xi1>"
+        keep = index_region([f"%x = tensor.extract %m[{at}] : {kind}", "attn.yield %x : i1"])
+        s.check(f"mask {name}", attention(keep, args=f"%m: {kind}", lse=True), ["B=2,H=2,N=65,M=130", "B=1,H=3,N=3,M=2"])
+        kind = f"tensor<{dims}xf32>"
+        add = index_region([f"%x = tensor.extract %m[{at}] : {kind}", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])
+        s.check(f"bias {name}", attention("causal", add, args=f"%m: {kind}", lse=True), ["B=2,H=2,N=65,M=130", "B=1,H=3,N=3,M=2"])
+
+
+def threads(s):
+    """Any number of threads gives the same bits, also where keys are split because there is little else."""
+    for extents in ("B=1,H=1,N=1,M=9000,D=64", "B=2,H=3,N=150,D=40", "B=1,H=1,N=17,M=5000,D=128"):
+        for name in ("causal", "window", "lengths"):
+            spec = mask_spec(name, align="bottom_right")
+            runs = [s.results(name, spec, ("out", "lse"), f"--random={extents}", f"--threads={t}") for t in (1, 2, 3)]
+            s.expect(all(runs) and all(r == runs[0] for r in runs), f"{name}, {extents}: threads change the result")
+            s.check(name, spec, extents, "--threads=3")
+
+
+def long_plans(s):
+    """P1: masks over 262144 tokens are planned without looking at pairs; the result is right."""
+    for name, mask, args in (("window", "causal and window(left = 256)", ""), ("documents", "causal and same_document(%d : tensor<?x?xi32>)",
+                                                                          "%d: tensor<?x?xi32>")):
+        n = 262144
+        files = {"d": write_npy(s.path("d.npy"), "i", [1, n], [i // 300 for i in range(n)])} if args else {}
+        s.check(name, attention(mask, args=args), f"H=1,N={n},D=8", files=files)
+
+
+def cpus(s):
+    """Every vector form this machine can run: AVX-512, AVX2, and the portable one."""
+    for cpu in ("x86-64-v4", "x86-64-v3", "x86-64"):
+        done, _ = s.execute(attention(), f"--cpu={cpu}", "--random=N=1")
+        if "cannot run it" in done.stderr:
+            print(f"{cpu} left out: {done.stderr.strip()}")
+            continue
+        for name in MASKS:
+            s.check(f"{cpu}, {name}", mask_spec(name), ["B=2,H=2,N=65,M=137,D=31,Dv=24", "B=1,H=1,N=129,D=64"], f"--cpu={cpu}", "--guard=after")
+        s.check(f"{cpu}, head_dims", attention("causal", lse=True), [f"N=66,H=1,D={d}" for d in DIMS], f"--cpu={cpu}", "--strides=padded")
+
+
+def main(name, folder):
+    run = Sweep(folder)
+    globals()[name](run)
+    run.finish()
+
+
+main(*sys.argv[1:])
