@@ -56,6 +56,7 @@ int run(const Options &given) {
   attn::registerAllDialects(registry);
   attn::registerAllExtensions(registry);
   MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   auto buffer = openInputFile(input, &error);
   if (!buffer) {
     llvm::errs() << "attn-compile: error: " << error << "\n";

@@ -145,6 +145,7 @@ int main(int argc, char **argv) {
   attn::registerAllDialects(registry);
   attn::registerAllExtensions(registry);
   mlir::MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   mlir::SourceMgrDiagnosticHandler handler(*source, &context, errs());
   mlir::OwningOpRef<mlir::ModuleOp> module = attn::parseSpec(source, &context);
   if (!module)
