@@ -15,7 +15,10 @@ unsigned getIntegerWidth(Type type) {
   return integer ? integer.getWidth() : 0;
 }
 
-bool isScalar(Type type) { return HostTensor::isSupported(type); }
+bool isScalar(Type type) {
+  unsigned width = getIntegerWidth(type);
+  return width ? width <= 64 : isa<FloatType>(type) && HostTensor::isSupported(type);
+}
 
 Slot makeInteger(int64_t value, Type type) { return Slot{type.isInteger(1) ? value & 1 : value}; }
 
