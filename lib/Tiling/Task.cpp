@@ -1,5 +1,6 @@
 //===- Task.cpp - The task function of a kernel ---------------------------===//
 #include "Task.h"
+#include "attn/Support/Names.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,6 +27,7 @@ private:
 
   SmallVector<Type> argumentTypes();
   void bindArguments(Block &entry);
+  void nameArguments(func::FuncOp fn);
   void makeViews();
   Value view(Value tensor, Value head, Value token, Value count);
   Value lseView();
@@ -46,7 +48,14 @@ private:
   }
   Value forTiles(Value from, Value to, int64_t step, Value carried, llvm::function_ref<Value(Value, Value)> body);
 
-  Value index(int64_t v) { return arith::ConstantIndexOp::create(b, loc, v); }
+  Value index(int64_t v) { // constants stand at the start, each once
+    Value &known = constants[v];
+    if (!known) {
+      OpBuilder start = OpBuilder::atBlockBegin(entry);
+      known = arith::ConstantIndexOp::create(start, loc, v);
+    }
+    return known;
+  }
   Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
   Value sub(Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
   Value mul(Value x, int64_t y) { return b.createOrFold<arith::MulIOp>(loc, x, index(y)); }
@@ -61,6 +70,8 @@ private:
   AttentionOp op;
   int64_t queryTile;
 
+  Block *entry = nullptr;
+  llvm::DenseMap<int64_t, Value> constants;
   Value query, key, value, output, lse;
   SmallVector<Value> tensors, members, field;
   Value offsets, runs, scratch, partials;
@@ -121,6 +132,29 @@ void TaskBuilder::bindArguments(Block &entry) {
   for (int i = 0; i < kNumTaskFields; ++i)
     field.push_back(take());
   offsets = take(), runs = take(), scratch = take(), partials = take();
+}
+
+// For the reader of the tile stage.
+void TaskBuilder::nameArguments(func::FuncOp fn) {
+  static constexpr const char *fields[kNumTaskFields] = {
+      "batch",       "head",        "key_head",    "row",       "rows",     "key_begin",
+      "key_end",     "query_token", "query_step",  "key_token", "key_step", "query_offset",
+      "query_count", "key_count",   "num_queries", "num_keys",  "partial"};
+  auto name = [&](Value v, const Twine &text) {
+    fn.setArgAttr(cast<BlockArgument>(v).getArgNumber(), kNameAttr, b.getStringAttr(text));
+  };
+  for (auto [v, text] : {std::pair(query, "query"), {key, "key"}, {value, "value"}, {output, "output"}})
+    name(v, text);
+  if (lse)
+    name(lse, "lse");
+  for (auto [i, v] : llvm::enumerate(tensors))
+    name(v, "captured" + Twine(i));
+  for (auto [i, v] : llvm::enumerate(members))
+    name(v, "members" + Twine(i));
+  for (auto [v, text] : llvm::zip(field, fields))
+    name(v, text);
+  for (auto [v, text] : {std::pair(offsets, "offsets"), {runs, "runs"}, {scratch, "scratch"}, {partials, "partials"}})
+    name(v, text);
 }
 
 // The rows of a class as a matrix: token, token + step, ...
@@ -303,9 +337,10 @@ func::FuncOp TaskBuilder::build(StringRef name) {
   auto fn = func::FuncOp::create(b, loc, name, b.getFunctionType(argumentTypes(), {}));
   fn.setPrivate();
   OpBuilder::InsertionGuard guard(b);
-  Block *entry = fn.addEntryBlock();
+  entry = fn.addEntryBlock();
   b.setInsertionPointToStart(entry);
   bindArguments(*entry);
+  nameArguments(fn);
   makeViews();
   beginTiles();
   passKeys();

@@ -221,13 +221,24 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
   void runOnOperation() override {
     RegisterBlock block{lanes, rows, avx512Exp ? ExpForm::AVX512 : ExpForm::Portable};
     SmallVector<func::FuncOp> tasks;
+    tile::SlotOp odd;
     getOperation().walk([&](tile::SlotOp slot) {
+      if (cast<tile::StateType>(slot.getState().getType()).getQueries() % lanes)
+        odd = slot;
       auto fn = slot->getParentOfType<func::FuncOp>();
       if (!llvm::is_contained(tasks, fn))
         tasks.push_back(fn);
     });
-    for (func::FuncOp task : tasks)
+    if (odd) {
+      odd.emitError() << "a query tile of " << cast<tile::StateType>(odd.getState().getType()).getQueries()
+                      << " rows is not a whole number of vectors of " << lanes.getValue()
+                      << "; change query_tile and tail_tile of its schedule";
+      return signalPassFailure();
+    }
+    for (func::FuncOp task : tasks) {
+      task.removeArgAttrsAttr(); // names are for the reader of the tile stage
       TaskConverter(task, getOperation(), block).run();
+    }
 
     // Loops no longer carry states: folding that away leaves the slots without uses.
     RewritePatternSet patterns(&getContext());
