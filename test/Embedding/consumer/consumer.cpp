@@ -1,11 +1,13 @@
-// A small compiler of its own: builds a module in memory, an attention op whose mask is made by C++ calls, and prints
-// it.
+// A small compiler of its own: consumer OUT.o builds a module in memory, an attention op whose mask is made by C++
+// calls, prints it, and compiles it to an object file.
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Pipelines/Pipelines.h"
 #include "attn/Register.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -37,7 +39,33 @@ static void buildFunction(OpBuilder &builder, ModuleOp module) {
   func::ReturnOp::create(builder, loc, attention.getOutput());
 }
 
-int main() {
+static int fail(llvm::StringRef message) {
+  llvm::errs() << "consumer: " << message << "\n";
+  return 1;
+}
+
+static int writeObject(ModuleOp module, llvm::StringRef path) {
+  std::string error;
+  FailureOr<attn::TargetModel> target = attn::TargetModel::get("native", "", error);
+  if (failed(target))
+    return fail(error);
+  attn::CompileOptions options;
+  options.target = *target;
+  options.threads = false;
+  auto object = attn::compileToObject(module, options);
+  if (failed(object))
+    return fail("the module does not compile");
+  std::error_code code;
+  llvm::raw_fd_ostream file(path, code);
+  if (code)
+    return fail(code.message());
+  file << (*object)->getBuffer();
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2)
+    return fail("usage: consumer OUT.o");
   DialectRegistry registry;
   registry.insert<func::FuncDialect, arith::ArithDialect>();
   attn::registerAllDialects(registry);
@@ -51,5 +79,5 @@ int main() {
   if (failed(verify(*module)))
     return 1;
   module->print(llvm::outs());
-  return 0;
+  return writeObject(*module, argv[1]);
 }
