@@ -171,7 +171,8 @@ FailureOr<Interval> EmitBuilder::range(Operation *op, ArrayRef<Interval> indices
       return failure();
     return readExtent(op, *index);
   }
-  std::optional<unsigned> table = captures.findTable(op, getCapture(op));
+  bool reads = isa<tensor::ExtractOp, ContainsOp>(op);
+  std::optional<unsigned> table = reads ? captures.findTable(op, getCapture(op)) : std::nullopt;
   if (!table)
     return failure();
   for (auto [dim, index] : llvm::enumerate(indices)) {

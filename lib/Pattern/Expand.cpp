@@ -12,9 +12,9 @@ using namespace mlir;
 using namespace attn;
 
 /// Replaces `op` by its meaning, and predicates in that meaning by theirs.
-static void expandOp(OpBuilder &builder, Operation *op) {
+static void expandOp(OpBuilder &builder, Operation *op, llvm::function_ref<bool(MaskOpInterface)> keep) {
   auto predicate = dyn_cast<MaskOpInterface>(op);
-  if (!predicate)
+  if (!predicate || (keep && keep(predicate)))
     return;
   Operation *before = op->getPrevNode();
   builder.setInsertionPoint(op);
@@ -26,7 +26,7 @@ static void expandOp(OpBuilder &builder, Operation *op) {
   while (next != op) {
     Operation *current = next;
     next = next->getNextNode();
-    expandOp(builder, current);
+    expandOp(builder, current, keep);
   }
   op->erase();
 }
@@ -69,7 +69,7 @@ static void foldStaticExtents(Block &block, AttentionOp op) {
   }
 }
 
-ExpandedMask::ExpandedMask(AttentionOp op)
+ExpandedMask::ExpandedMask(AttentionOp op, llvm::function_ref<bool(MaskOpInterface)> keep)
     : leastQuery(op.getAlign() == Align::TopLeft ? 0 : std::numeric_limits<int32_t>::min()) {
   OpBuilder builder(op.getContext());
   holder = ModuleOp::create(builder, op.getLoc());
@@ -106,7 +106,7 @@ ExpandedMask::ExpandedMask(AttentionOp op)
   for (Operation *inner = &block.front(); inner != yield;) {
     Operation *current = inner;
     inner = inner->getNextNode();
-    expandOp(builder, current);
+    expandOp(builder, current, keep);
   }
   result = yield->getOperand(0);
   yield->erase();

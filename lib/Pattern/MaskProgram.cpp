@@ -8,8 +8,29 @@ using namespace attn;
 
 static constexpr unsigned kPositions = 4;
 
+namespace {
+/// Over everything that its operands' types allow.
+class ProbeBuilder final : public ValueBuilder {
+public:
+  Num numQueries() final { return constant(0); }
+  Num numKeys() final { return constant(0); }
+  FailureOr<Interval> range(Operation *op, ArrayRef<Interval>) final { return failure(); }
+};
+} // namespace
+
+/// A predicate with an interval rule of its own is read by that, not by its meaning.
+static bool hasOwnReading(MaskOpInterface op) {
+  ProbeBuilder probe;
+  SmallVector<Interval> operands;
+  for (Type type : op->getOperandTypes()) {
+    Bounds bounds = isReadable(type) ? getTypeRange(type) : Bounds{0, 0};
+    operands.push_back({probe.constant(bounds.lo), probe.constant(bounds.hi)});
+  }
+  return succeeded(op.readInterval(probe, operands));
+}
+
 static ExpandedMask expand(AttentionOp op, const Reindexing &reindexing) {
-  ExpandedMask mask(op);
+  ExpandedMask mask(op, hasOwnReading);
   mask.dropConjuncts(reindexing);
   return mask;
 }

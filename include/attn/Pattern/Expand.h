@@ -28,8 +28,8 @@ struct Reindexing;
 /// attention op.
 class ExpandedMask {
 public:
-  /// An attention without a mask region keeps all.
-  explicit ExpandedMask(AttentionOp op);
+  /// An attention without a mask region keeps all. Predicates for which `keep` says so are not expanded.
+  explicit ExpandedMask(AttentionOp op, llvm::function_ref<bool(MaskOpInterface)> keep = {});
 
   /// Its arguments are b, h, i, j and then the captured tensors in the order of tensors().
   mlir::Block &getBlock() const;

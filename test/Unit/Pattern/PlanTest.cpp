@@ -177,6 +177,32 @@ TEST_F(PlanTest, SaysNothingOfNumbersItDoesNotRead) {
   }
 }
 
+namespace {
+/// A predicate of another dialect that means its operand and has a rule of its own, which here claims nothing is kept.
+struct BitcastModel : MaskOpInterface::ExternalModel<BitcastModel, arith::BitcastOp> {
+  Value expand(Operation *op, OpBuilder &) const { return op->getOperand(0); }
+  FailureOr<Interval> readInterval(Operation *, IntervalBuilder &builder, ArrayRef<Interval>) const {
+    return builder.point(int64_t(0));
+  }
+};
+} // namespace
+
+TEST_F(PlanTest, PrefersTheRuleOfAPredicateToItsMeaning) {
+  DialectRegistry registry = makeRegistry();
+  registry.addExtension(
+      +[](MLIRContext *context, arith::ArithDialect *) { arith::BitcastOp::attachInterface<BitcastModel>(*context); });
+  MLIRContext extended(registry);
+  Spec spec(extended, R"(mask {
+    ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %past = attn.causal %i, %j
+      %keep = arith.bitcast %past : i1 to i1
+      attn.yield %keep : i1
+  })");
+  ASSERT_TRUE(spec.op);
+  MaskEvaluator evaluator(spec.op, {1, 1, 1, 8, 8});
+  EXPECT_EQ(evaluator.classify(0, 0, 0, 7, 0, 7), ATTN_EMPTY);
+}
+
 TEST_F(PlanTest, NoMaskIsFull) {
   Spec spec(context, "");
   MaskEvaluator evaluator(spec.op, {1, 2, 1, 100, 70});
