@@ -3,8 +3,9 @@
 #include "attn/Register.h"
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
-#include "attn/Pattern/IntervalModels.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "attn/Pattern/IntervalModels.h"
+#include "attn/Pipelines/Pipelines.h"
 #include "attn/Schedule/Passes.h"
 #include "attn/Tiling/Passes.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -41,6 +42,7 @@ void registerAllPasses() {
   registerAttnSchedulePasses();
   registerAttnTilingPasses();
   registerAttnCodegenCPUPasses();
+  registerPipelines();
 }
 
 } // namespace attn

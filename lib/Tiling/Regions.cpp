@@ -109,6 +109,37 @@ static Value loadElement(OpBuilder &b, Location loc, Value memref, ValueRange in
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, v, zero);
 }
 
+//===----------------------------------------------------------------------===//
+// Division
+//===----------------------------------------------------------------------===//
+
+// An integer division that has no result traps on a CPU; in a region it is 0 (see Spec.md). Divisors that are constants
+// need no guard.
+static void guardDivision(OpBuilder &b, Operation *op) {
+  if (!isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
+           arith::RemUIOp>(op))
+    return;
+  APInt known;
+  if (matchPattern(op->getOperand(1), m_ConstantInt(&known)) && !known.isZero() && !known.isAllOnes())
+    return;
+  Location loc = op->getLoc();
+  Type type = op->getResult(0).getType();
+  unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  auto constant = [&](const APInt &v) -> Value { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, v)); };
+  auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
+  b.setInsertionPoint(op);
+  Value zero = constant(APInt(bits, 0)), bad = equal(op->getOperand(1), zero);
+  if (isa<arith::DivSIOp, arith::CeilDivSIOp, arith::FloorDivSIOp, arith::RemSIOp>(op)) {
+    Value least = equal(op->getOperand(0), constant(APInt::getSignedMinValue(bits)));
+    Value minusOne = equal(op->getOperand(1), constant(APInt::getAllOnes(bits)));
+    bad = arith::OrIOp::create(b, loc, bad, arith::AndIOp::create(b, loc, least, minusOne));
+  }
+  op->setOperand(1, arith::SelectOp::create(b, loc, bad, constant(APInt(bits, 1)), op->getOperand(1)));
+  b.setInsertionPointAfter(op);
+  auto guarded = arith::SelectOp::create(b, loc, bad, zero, op->getResult(0));
+  op->getResult(0).replaceAllUsesExcept(guarded, guarded);
+}
+
 namespace {
 
 class RegionFiller {
@@ -190,6 +221,8 @@ void RegionFiller::lower() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
+  for (Operation &op : llvm::make_early_inc_range(body))
+    guardDivision(b, &op);
 }
 
 // What the region reads from outside becomes an operand and a block argument; constants are copied into it.

@@ -248,18 +248,19 @@ Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value c
   Value first = position(add(field[kQueryToken], field[kQueryOffset]), rowOf(tileIndex));
   Value firstKey = position(field[kKeyToken], keyRow);
   int64_t step = source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1;
+  bool nonnegative = op.getAlign() == Align::TopLeft;
   RegionInputs inputs{tensors, members, {}};
   SmallVector<Value> qkv{query, key, value};
   inputs.qkv = qkv;
   if (op.getScoreBlock()) {
     auto modify = tile::ModifyOp::create(b, loc, type, scores, field[kBatch], field[kHead], first, firstKey, step,
-                                         field[kNumQueries], field[kNumKeys], ValueRange());
+                                         field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
     fillModify(modify, source, inputs);
     scores = modify.getResult();
   }
   if (partial) {
     auto mask = tile::MaskOp::create(b, loc, type, scores, field[kBatch], field[kHead], first, firstKey, step,
-                                     field[kNumQueries], field[kNumKeys], ValueRange());
+                                     field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
     fillMask(mask, source, inputs);
     scores = mask.getResult();
   }

@@ -8,7 +8,8 @@ using namespace mlir;
 
 namespace attn::cpu {
 
-static constexpr int64_t kPositionLimit = int64_t(1) << 31;
+// Tokens are counted below 2^31. Lanes past the last query may wrap: nothing of them is kept.
+static constexpr int64_t kPositionLimit = INT32_MAX;
 
 static bool fits32(int64_t lo, int64_t hi) { return lo >= INT32_MIN && hi <= INT32_MAX; }
 
@@ -91,8 +92,8 @@ void LaneRegion::prepare() {
     query.kind = Lanes::Affine;
     query.value = e.add(place.query, v * e.lanes * place.step);
     query.step = place.step;
-    query.lo = -kPositionLimit;
-    query.hi = kPositionLimit + e.lanes * vectors * place.step;
+    query.lo = place.nonnegative ? 0 : -kPositionLimit;
+    query.hi = kPositionLimit;
     queryValues[v][body.getArgument(first + 2)] = query;
     for (Operation &op : body.without_terminator())
       if (dependence(op.getResult(0)) == OnQuery)

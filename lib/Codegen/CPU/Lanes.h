@@ -28,6 +28,7 @@ public:
   struct Place {
     Value batch, head, query, key; // positions of the tile's first query row and first key row
     int64_t step;                  // positions between rows of either
+    bool nonnegative;              // is no query position below 0?
     Value numQueries, numKeys;
     ValueRange captured;
   };

@@ -30,7 +30,8 @@ struct MicroKernels::TileCode {
         return;
       ValueRange own = args.slice(captured, op.getCaptured().size());
       captured += own.size();
-      LaneRegion::Place place{args[7], args[8], args[9], args[10], int64_t(op.getStep()), args[11], args[12], own};
+      LaneRegion::Place place{args[7],  args[8],  args[9], args[10], int64_t(op.getStep()), op.getNonnegative(),
+                              args[11], args[12], own};
       code.emplace(e, op.getBody().front(), place, kernels.vectors);
       code->prepare();
     };

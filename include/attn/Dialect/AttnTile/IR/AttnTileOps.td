@@ -83,11 +83,13 @@ def AttnTile_ScoreOp : AttnTile_Op<"score", [Pure]> {
 
 class AttnTile_RegionOp<string mnemonic> : AttnTile_Op<mnemonic, [Pure, SingleBlock, AllTypesMatch<["tile", "result"]>]> {
   let arguments = (ins AttnTile_TileType:$tile, Index:$batch, Index:$head, Index:$query, Index:$key, I64Attr:$step,
-                       Index:$numQueries, Index:$numKeys, Variadic<AnyType>:$captured);
+                       Index:$numQueries, Index:$numKeys, Variadic<AnyType>:$captured,
+                       UnitAttr:$nonnegative);
   let regions = (region SizedRegion<1>:$body);
   let results = (outs AttnTile_TileType:$result);
   let assemblyFormat = [{
     $tile `at` `(` $batch `,` $head `,` $query `,` $key `)` `step` $step `of` `(` $numQueries `,` $numKeys `)`
+    (`nonnegative` $nonnegative^)?
     (`captured` `(` $captured^ `:` type($captured) `)`)? $body attr-dict `:` type($tile)
   }];
 }
@@ -96,8 +98,8 @@ def AttnTile_ModifyOp : AttnTile_RegionOp<"modify"> {
   let summary = "Apply a score region to every element";
   let description = [{
     The region takes (score : f32, b, h, i, j, number of queries, number of keys, captured...) and yields f32. Query row r
-    of the tile stands at position `query + r * step`, key row c at `key + c * step`. Captured memrefs are read with
-    `memref.load`; an index outside reads the nearest element.
+    of the tile stands at position `query + r * step`, key row c at `key + c * step`; with `nonnegative` no query position is
+    below 0. Captured memrefs are read with `memref.load`; an index outside reads the nearest element.
   }];
 }
 
