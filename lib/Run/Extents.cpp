@@ -94,8 +94,8 @@ llvm::Error ExtentTable::set(Value value, ArrayRef<int64_t> shape, StringRef sou
   return llvm::Error::success();
 }
 
-llvm::Error ExtentTable::setDefaults() {
-  static const std::pair<StringRef, int64_t> numbers[] = {{"B", 1}, {"H", 8}, {"N", 1024}, {"D", 64}};
+llvm::Error ExtentTable::setDefaults(int64_t tokens, StringRef option) {
+  const std::pair<StringRef, int64_t> numbers[] = {{"B", 1}, {"H", 8}, {"N", tokens}, {"D", 64}};
   static const std::pair<StringRef, StringRef> copies[] = {
       {"Hkv", "H"}, {"M", "N"}, {"Dv", "D"}, {"H", "Hkv"}, {"N", "M"}};
   auto extentOf = [&](StringRef name) {
@@ -112,7 +112,7 @@ llvm::Error ExtentTable::setDefaults() {
         target.extent = extentOf(name) >= 0 ? extentOf(name) : extent;
     target.source = target.source.empty() ? "its default" : target.source;
     if (target.extent < 0)
-      return makeError("extent ", target.name, " is not known; give it as --random=", target.name, "=...");
+      return makeError("extent ", target.name, " is not known; give it as ", option, "=", target.name, "=...");
   }
   return llvm::Error::success();
 }

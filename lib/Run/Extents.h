@@ -23,8 +23,9 @@ public:
   llvm::Error set(llvm::StringRef name, int64_t extent, llvm::StringRef source);
   llvm::Error set(mlir::Value value, llvm::ArrayRef<int64_t> shape, llvm::StringRef source);
 
-  /// Gives every class without an extent its default: B=1, H=8, Hkv=H, N=M or 1024, M=N, D=64, Dv=D.
-  llvm::Error setDefaults();
+  /// Gives every class without an extent its default: B=1, H=8, Hkv=H, N=M or `tokens`, M=N, D=64, Dv=D. `option` is
+  /// where a person gives extents.
+  llvm::Error setDefaults(int64_t tokens, llvm::StringRef option);
 
   /// Extent of a dimension of a query, key, value or output; -1 where it is not known.
   int64_t get(mlir::Value value, unsigned dim) const;

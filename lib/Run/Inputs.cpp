@@ -1,6 +1,7 @@
 //===- Inputs.cpp - Inputs of a function: extents, files, random data -------===//
 #include "attn/Run/Inputs.h"
 #include "Captured.h"
+#include "attn/Pattern/Expand.h"
 #include "attn/Reference/Npy.h"
 #include "attn/Support/Errors.h"
 #include "attn/Support/Names.h"
@@ -90,26 +91,93 @@ HostTensor drawArgument(BlockArgument argument, const ExtentTable &table, uint64
   return run::draw(shape, type.getElementType(), isOperand ? run::Filling() : run::getFilling(argument, table), random);
 }
 
-} // namespace
-
-llvm::Expected<llvm::SmallVector<HostTensor>> makeInputs(func::FuncOp func, const InputOptions &options) {
+/// Reads the files into `tensors` and gives all extents numbers.
+llvm::Expected<ExtentTable> settle(func::FuncOp func, const InputOptions &options, Tensors &tensors) {
   llvm::SmallVector<std::string> names = getArgumentNames(func);
   if (llvm::Error error = checkArguments(func, names, options))
     return std::move(error);
   llvm::Expected<ExtentTable> table = ExtentTable::create(func);
   if (!table)
     return table.takeError();
-  Tensors tensors(func.getNumArguments());
+  tensors.resize(func.getNumArguments());
   if (llvm::Error error = readFiles(func, names, options, *table, tensors))
     return std::move(error);
   for (auto &[name, extent] : options.extents)
-    if (llvm::Error error = table->set(name, extent, "--random"))
+    if (llvm::Error error = table->set(name, extent, options.extentsOption))
       return std::move(error);
-  if (llvm::Error error = table->setDefaults())
+  if (llvm::Error error = table->setDefaults(options.tokens, options.extentsOption))
     return std::move(error);
+  return table;
+}
+
+/// Integers as the mask reads them; of floats only the shape.
+CapturedData capture(const HostTensor &tensor) {
+  CapturedData data = {tensor.shape, {}};
+  if (!tensor.isFloat())
+    for (int64_t index = 0, e = tensor.getNumElements(); index < e; ++index)
+      data.values.push_back(tensor.getInt(index));
+  return data;
+}
+
+} // namespace
+
+llvm::Error readFileOption(StringRef option, StringRef entry, std::map<std::string, std::string> &files) {
+  auto [name, file] = entry.split('=');
+  if (name.empty() || file.empty())
+    return makeError(option, "=", entry, " should be ", option, "=NAME=FILE.npy");
+  files[name.str()] = file.str();
+  return llvm::Error::success();
+}
+
+llvm::Error readExtentsOption(StringRef option, StringRef text, std::map<std::string, int64_t> &extents) {
+  llvm::SmallVector<StringRef> entries;
+  text.split(entries, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef entry : entries) {
+    auto [name, value] = entry.split('=');
+    int64_t extent;
+    if (value.getAsInteger(10, extent) || extent < 0)
+      return makeError(option, ": '", entry, "' should be an extent such as N=4096");
+    extents[name.trim().str()] = extent;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<llvm::SmallVector<HostTensor>> makeInputs(func::FuncOp func, const InputOptions &options) {
+  Tensors tensors;
+  llvm::Expected<ExtentTable> table = settle(func, options, tensors);
+  if (!table)
+    return table.takeError();
   llvm::SmallVector<HostTensor> inputs;
   for (auto [argument, tensor] : llvm::zip_equal(func.getArguments(), tensors))
     inputs.push_back(tensor ? std::move(*tensor) : drawArgument(argument, *table, options.seed));
+  return inputs;
+}
+
+llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions &options) {
+  Tensors tensors;
+  llvm::Expected<ExtentTable> table = settle(func, options, tensors);
+  if (!table)
+    return table.takeError();
+  MaskInputs inputs;
+  auto getTensor = [&](BlockArgument argument) -> const HostTensor & {
+    std::optional<HostTensor> &tensor = tensors[argument.getArgNumber()];
+    if (!tensor) {
+      tensor = drawArgument(argument, *table, options.seed);
+      inputs.drawn.push_back(getArgumentNames(func)[argument.getArgNumber()]);
+    }
+    return *tensor;
+  };
+  func.walk([&](AttentionOp op) {
+    MaskInputs::Attention attention = {op, {}, table->get(op.getQuery(), 3), table->get(op.getValue(), 3), {}};
+    attention.extents = {table->get(op.getQuery(), 0), table->get(op.getQuery(), 1), table->get(op.getKey(), 1),
+                         table->get(op.getQuery(), 2), table->get(op.getKey(), 2)};
+    for (Value tensor : ExpandedMask(op).getTensors()) {
+      auto argument = dyn_cast<BlockArgument>(tensor);
+      attention.captured.push_back(argument && table->get(tensor, 0) < 0 ? capture(getTensor(argument))
+                                                                         : CapturedData());
+    }
+    inputs.attentions.push_back(std::move(attention));
+  });
   return inputs;
 }
 

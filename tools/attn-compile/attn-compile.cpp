@@ -1,111 +1,193 @@
 //===- attn-compile.cpp - Compile attention specs to kernels --------------===//
-#include "attn/Pipelines/Pipelines.h"
+#include "attn/Compile/Compile.h"
 #include "attn/Register.h"
 #include "attn/Support/Names.h"
-#include "mlir/IR/Verifier.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/WithColor.h"
 
-using namespace mlir;
-namespace cl = llvm::cl;
+using namespace llvm;
+using attn::Emit;
 
 namespace {
 
-enum class Stage { Attn, Schedule, Tile, CPU, LLVM, Asm, Object, Shared };
+enum class Switch { Off, On };
+enum class Target { CPU, CUDA };
+// Kinds of output for another target than the CPU stand behind ours.
+enum Foreign { kGPU = 100, kPTX, kCubin };
 
 cl::OptionCategory category("attn-compile options");
+
+cl::ValuesClass switchValues() {
+  return cl::values(clEnumValN(Switch::On, "on", ""), clEnumValN(Switch::Off, "off", ""));
+}
+
 struct Options {
-  cl::opt<std::string> input{cl::Positional, cl::desc("SPEC.mlir"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("output file, - for standard output"), cl::init("-"), cl::cat(category)};
-  cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ..."), cl::init("native"),
+  cl::opt<std::string> spec{cl::Positional, cl::desc("SPEC.mlir"), cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("Output file; - is standard output"), cl::value_desc("FILE"), cl::init("-"),
+                              cl::cat(category)};
+  cl::opt<Target> target{
+      "target", cl::desc("What to compile for (cpu)"), cl::init(Target::CPU), cl::cat(category),
+      cl::values(clEnumValN(Target::CPU, "cpu", "vector code"), clEnumValN(Target::CUDA, "cuda", "not in this version"))};
+  cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ... (native)"),
+                           cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
+  cl::opt<std::string> triple{"triple", cl::desc("Another machine, as aarch64-linux-gnu (this one)"),
+                              cl::value_desc("TRIPLE"), cl::cat(category)};
+  cl::opt<Switch> threads{"threads", cl::desc("Run on all OpenMP threads (on)"), cl::init(Switch::On), cl::cat(category),
+                          switchValues()};
+  cl::opt<Emit> emit{"emit", cl::desc("What to write (object)"), cl::init(Emit::Object), cl::cat(category),
+                    cl::values(clEnumValN(Emit::Attn, "attn", "the spec, checked"),
+                               clEnumValN(Emit::Schedule, "schedule", "with a schedule on every op"),
+                               clEnumValN(Emit::Tile, "tile", "loops over tiles"),
+                               clEnumValN(Emit::CPU, "cpu", "vector code and entry points"),
+                               clEnumValN(Emit::LLVM, "llvm", "LLVM IR"),
+                               clEnumValN(Emit::Asm, "asm", "assembly"),
+                               clEnumValN(Emit::Object, "object", "an object file"),
+                               clEnumValN(Emit::Shared, "shared", "a shared library"),
+                               clEnumValN(Emit::Header, "header", "the C header of the object"),
+                               clEnumValN(Emit::SVG, "svg", "a picture of the mask"),
+                               clEnumValN(Emit::Report, "report", "what was decided, and why"),
+                               clEnumValN(Emit(kGPU), "gpu", "not in this version"),
+                               clEnumValN(Emit(kPTX), "ptx", "not in this version"),
+                               clEnumValN(Emit(kCubin), "cubin", "not in this version"))};
+  cl::opt<std::string> function{"function", cl::desc("Only this function of the spec"), cl::value_desc("NAME"),
+                                cl::cat(category)};
+  cl::opt<bool> strict{"strict", cl::desc("What runs slower than its pattern allows is an error, not a remark"),
+                       cl::cat(category)};
+  cl::opt<bool> json{"json", cl::desc("Print the report as one JSON object"), cl::cat(category)};
+  cl::opt<std::string> shape{"shape", cl::desc("Extents for svg and report (B=1,H=8,N=4096,D=64)"),
+                             cl::value_desc("B=1,H=8,N=4096"), cl::cat(category)};
+  cl::list<std::string> inputs{"input", cl::desc("Captured tensor for svg and report; may be repeated"),
+                               cl::value_desc("NAME=FILE.npy"), cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Seed of captured tensors that no file gives (0)"), cl::value_desc("N"),
+                         cl::init(0), cl::cat(category)};
+  cl::opt<int64_t> queryTile{"query-tile", cl::desc("Query rows of a tile (chosen)"), cl::value_desc("ROWS"),
+                             cl::cat(category)};
+  cl::opt<int64_t> keyTile{"key-tile", cl::desc("Key rows of a tile (chosen)"), cl::value_desc("ROWS"),
                            cl::cat(category)};
-  cl::opt<Stage> emit{"emit", cl::desc("what to write"), cl::init(Stage::Object), cl::cat(category),
-                      cl::values(clEnumValN(Stage::Attn, "attn", "the spec, parsed and checked"),
-                                 clEnumValN(Stage::Schedule, "schedule", "with a schedule on every op"),
-                                 clEnumValN(Stage::Tile, "tile", "loops over tiles"),
-                                 clEnumValN(Stage::CPU, "cpu", "vector code"),
-                                 clEnumValN(Stage::LLVM, "llvm", "LLVM IR"), clEnumValN(Stage::Asm, "asm", "assembly"),
-                                 clEnumValN(Stage::Object, "object", "an object file"),
-                                 clEnumValN(Stage::Shared, "shared", "a shared library"))};
-  cl::opt<bool> threads{"threads", cl::desc("on: use all OpenMP threads"), cl::init(true), cl::cat(category)};
+  cl::opt<int64_t> group{"group", cl::desc("Query tiles of a task (chosen)"), cl::value_desc("TILES"),
+                         cl::cat(category)};
+  cl::opt<int64_t> split{"split", cl::desc("Least keys of a part where keys are split (chosen)"),
+                         cl::value_desc("KEYS"), cl::cat(category)};
+  cl::opt<Switch> reindex{"reindex", cl::desc("Run strided and blocked masks as smaller dense problems (on)"),
+                          cl::init(Switch::On), cl::cat(category), switchValues()};
+  cl::opt<std::string> preset{"preset", cl::desc("A named system; none in this version"), cl::value_desc("NAME"),
+                              cl::cat(category)};
+  cl::opt<bool> listPresets{"list-presets", cl::desc("The named systems; none in this version"), cl::cat(category)};
 };
 
-int run(const Options &given) {
-  auto &input = given.input;
-  auto &output = given.output;
-  auto &cpu = given.cpu;
-  auto &emit = given.emit;
-  auto &threads = given.threads;
-  std::string error;
-  attn::CompileOptions options;
-  auto target = attn::TargetModel::get(cpu, "", error);
-  if (failed(target)) {
-    llvm::errs() << "attn-compile: error: " << error << "\n";
-    return 1;
+Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+/// What this version has no code for.
+Error checkVersion(const Options &given) {
+  if (given.target == Target::CUDA)
+    return fail("--target=cuda: this version compiles for cpu; use --target=cpu");
+  static const char *const foreign[] = {"gpu", "ptx", "cubin"};
+  if (int emit = int(given.emit.getValue()); emit >= kGPU)
+    return fail(Twine("--emit=") + foreign[emit - kGPU] +
+                " is for --target=cuda: this version compiles for cpu; use --emit=cpu, asm or object");
+  if (given.listPresets || !given.preset.empty())
+    return fail("this version has no presets; give a SPEC.mlir, as those in examples/");
+  if (given.spec.empty())
+    return fail("no spec given; give a SPEC.mlir, or - for standard input");
+  return Error::success();
+}
+
+Error readSchedule(const Options &given, attn::ScheduleOverrides &schedule) {
+  std::pair<const cl::opt<int64_t> *, int64_t *> sizes[] = {{&given.queryTile, &schedule.queryTile},
+                                                            {&given.keyTile, &schedule.keyTile},
+                                                            {&given.group, &schedule.group},
+                                                            {&given.split, &schedule.split}};
+  for (auto [option, size] : sizes) {
+    if (option->getNumOccurrences() && *option < 1)
+      return fail("--" + option->ArgStr + "=" + Twine(option->getValue()) + " should be at least 1");
+    *size = *option;
   }
-  options.target = *target;
-  options.threads = threads;
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
+  schedule.reindex = given.reindex == Switch::On;
+  return Error::success();
+}
+
+Error readOptions(const Options &given, attn::CompileRequest &request) {
+  if (Error error = checkVersion(given))
+    return error;
+  request.emit = given.emit;
+  request.name = sys::path::stem(given.spec).str();
+  request.function = given.function;
+  request.strict = given.strict;
+  request.json = given.json;
+  if (request.json && request.emit != Emit::Report)
+    return fail("--json is for --emit=report");
+  if (attn::isBinary(request.emit) && given.output == "-" && sys::Process::StandardOutIsDisplayed())
+    return fail("the output is binary: give a file with -o FILE");
+  std::string message;
+  auto target = attn::TargetModel::get(given.cpu, given.triple, message);
+  if (failed(target))
+    return fail(message);
+  request.options.target = *target;
+  request.options.threads = given.threads == Switch::On;
+  request.inputs.random = true;
+  request.inputs.seed = given.seed;
+  request.inputs.tokens = 4096;
+  request.inputs.extentsOption = "--shape";
+  for (const std::string &input : given.inputs)
+    if (Error error = attn::readFileOption("--input", input, request.inputs.files))
+      return error;
+  if (Error error = attn::readExtentsOption("--shape", given.shape, request.inputs.extents))
+    return error;
+  return readSchedule(given, request.options.schedule);
+}
+
+Error compile(const Options &given) {
+  attn::CompileRequest request;
+  if (Error error = readOptions(given, request))
+    return error;
+  std::string message;
+  std::unique_ptr<MemoryBuffer> file = mlir::openInputFile(given.spec, &message);
+  if (!file)
+    return fail(message);
+  auto source = std::make_shared<SourceMgr>();
+  source->AddNewSourceBuffer(std::move(file), SMLoc());
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
   attn::registerAllDialects(registry);
   attn::registerAllExtensions(registry);
-  MLIRContext context(registry);
+  mlir::MLIRContext context(registry);
   context.printOpOnDiagnostic(false);
-  auto buffer = openInputFile(input, &error);
-  if (!buffer) {
-    llvm::errs() << "attn-compile: error: " << error << "\n";
-    return 1;
-  }
-  auto source = std::make_shared<llvm::SourceMgr>();
-  source->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  SourceMgrDiagnosticHandler diagnostics(*source, &context);
-  auto module = attn::parseSpec(source, &context);
+  mlir::SourceMgrDiagnosticHandler handler(*source, &context, errs());
+  mlir::OwningOpRef<mlir::ModuleOp> module = attn::parseSpec(source, &context);
   if (!module)
-    return 1;
-  auto file = openOutputFile(output, &error);
-  if (!file) {
-    llvm::errs() << "attn-compile: error: " << error << "\n";
-    return 1;
-  }
-  if (emit <= Stage::CPU) {
-    PassManager pm(&context);
-    if (emit >= Stage::Schedule)
-      attn::buildSchedule(pm, options);
-    if (emit >= Stage::Tile)
-      attn::buildTiling(pm, options);
-    if (emit >= Stage::CPU)
-      attn::buildCPU(pm, options);
-    if (failed(pm.run(*module)))
-      return 1;
-    module->print(file->os());
-    file->keep();
-    return 0;
-  }
-  auto native = attn::compileToNative(*module, options);
-  if (failed(native))
-    return 1;
-  if (emit == Stage::LLVM)
-    native->module->print(file->os(), nullptr);
-  else if (emit == Stage::Asm || emit == Stage::Object)
-    (void)attn::emitMachineCode(*native, file->os(), emit == Stage::Asm);
-  file->keep();
-  return 0;
+    return fail("");
+  SmallString<0> bytes;
+  raw_svector_ostream os(bytes);
+  if (Error error = attn::writeSpec(*module, request, os))
+    return error;
+  // A file appears, or changes, only now that all is well.
+  return writeToOutput(given.output, [&](raw_ostream &out) {
+    out << bytes;
+    return Error::success();
+  });
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  if (cl::Option *other = cl::getRegisteredOptions().lookup("threads"))
-    other->removeArgument();
+  InitLLVM init(argc, argv);
+  // libLLVM.so brings options of its own tools; some have names of ours.
+  for (const char *name : {"threads"})
+    if (cl::Option *other = cl::getRegisteredOptions().lookup(name))
+      other->removeArgument();
   Options given;
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "attn-compile: attention specs to kernels\n");
-  return run(given);
+  cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec to a kernel, or show what it becomes\n");
+  Error error = compile(given);
+  if (!error)
+    return 0;
+  if (std::string message = toString(std::move(error)); !message.empty())
+    WithColor::error(errs(), "attn-compile") << message << "\n";
+  return 1;
 }

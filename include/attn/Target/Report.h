@@ -1,0 +1,58 @@
+//===- Report.h - What was decided, and why ---------------------*- C++ -*-===//
+#ifndef ATTN_TARGET_REPORT_H
+#define ATTN_TARGET_REPORT_H
+
+#include "attn/Pattern/Explain.h"
+#include "attn/Pattern/Plan.h"
+#include "attn/Schedule/Schedule.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace attn {
+
+/// What a report of one attention op is asked for.
+struct AttentionProblem {
+  AttentionOp op;
+  Extents extents;
+  int64_t headDim = 64, valueDim = 64;
+  std::vector<CapturedData> captured; // as MaskEvaluator takes it
+};
+
+/// The schedule of an op: the one it carries, else the one that is chosen for the target.
+ScheduleChoice getSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides);
+
+struct AttentionReport {
+  std::string function, location, mask, elementType;
+  bool hasScore = false;
+  Extents extents;
+  int64_t headDim, valueDim;
+  Align align;
+  ScheduleChoice schedule;
+  MaskDependence dependence;
+  std::vector<MaskPart> parts;
+  std::vector<Fallback> fallbacks;
+  MaskPlan::TileCounts tiles;        // of query_tile x key_tile of the schedule
+  int64_t pairs = 0, computed = 0;   // of a query and a key: all, and those in tiles that are not empty
+  std::optional<int64_t> kept;       // that attend; none where counting takes too long
+  int64_t flops = 0, bytesRead = 0, bytesWritten = 0, planBytes = 0, problems = 1;
+  std::vector<std::string> map;      // lines of F, P and . for blocks of pairs of batch 0, head 0
+  int64_t mapQueries = 0, mapKeys = 0; // tokens in such a block
+};
+
+/// Plans the mask of a problem and looks at what comes out.
+AttentionReport makeReport(const AttentionProblem &problem, const TargetModel &target,
+                           const ScheduleOverrides &overrides);
+
+struct CompileReport {
+  TargetModel target;
+  bool threads = true;
+  std::vector<AttentionReport> attentions;
+  std::vector<std::string> notes;
+};
+
+/// Short lines for a person, or one line of JSON.
+void printReport(const CompileReport &report, llvm::raw_ostream &os);
+void printReportAsJSON(const CompileReport &report, llvm::raw_ostream &os);
+
+} // namespace attn
+
+#endif // ATTN_TARGET_REPORT_H

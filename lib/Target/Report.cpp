@@ -1,0 +1,90 @@
+//===- Report.cpp - What was decided, and why -----------------------------===//
+#include "attn/Target/Report.h"
+
+#include "TileMap.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace attn {
+
+static constexpr int64_t kMapBlocks = 32;
+static constexpr int64_t kLooks = int64_t(1) << 21; // at the mask, to count pairs: a second or two
+
+static std::string describeLocation(Location loc) {
+  if (auto place = loc->findInstanceOf<FileLineColLoc>())
+    return (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" + Twine(place.getColumn())).str();
+  return "";
+}
+
+ScheduleChoice getSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides) {
+  if (ScheduleAttr given = op.getScheduleAttr())
+    return {given, {"all of it stands in the spec"}};
+  return chooseSchedule(op, target, overrides);
+}
+
+static void addTraffic(const AttentionProblem &problem, AttentionReport &report) {
+  AttentionOp op = problem.op;
+  const Extents &e = problem.extents;
+  int64_t bytes = op.getQueryType().getElementTypeBitWidth() / 8, rows = e.batches * e.heads * e.queries;
+  report.bytesRead = bytes * (rows * problem.headDim +
+                              e.batches * e.keyHeads * e.keys * (problem.headDim + problem.valueDim));
+  report.bytesWritten = bytes * rows * problem.valueDim + (op.getLse() ? 4 * rows : 0);
+}
+
+static void addPlan(const AttentionProblem &problem, AttentionReport &report) {
+  ScheduleAttr schedule = report.schedule.schedule;
+  MaskEvaluator evaluator(problem.op, problem.extents, problem.captured,
+                          {schedule.getReindex(), schedule.getReindexSize()});
+  MaskPlan plan(evaluator, {schedule.getQueryTile(), schedule.getKeyTile(), schedule.getGranule()});
+  report.tiles = plan.countTiles();
+  report.pairs = plan.countPairs();
+  report.computed = plan.countComputedPairs();
+  report.kept = plan.countKeptPairs(kLooks);
+  report.flops = plan.countFlops(problem.headDim, problem.valueDim);
+  const AttnPlan &lists = plan.getPlan();
+  report.problems = lists.classes;
+  if (AttentionOp(problem.op).getMaskBlock())
+    report.planBytes = lists.num_runs * sizeof(AttnRun) +
+                       (lists.batches * lists.heads * lists.classes * lists.tiles + 1) * sizeof(int64_t);
+}
+
+static void addMap(const AttentionProblem &problem, AttentionReport &report) {
+  MaskEvaluator evaluator(problem.op, problem.extents, problem.captured);
+  TileMap map(evaluator, 0, 0, kMapBlocks);
+  report.mapQueries = map.queryTokens;
+  report.mapKeys = map.keyTokens;
+  for (int64_t row = 0; row < map.rows; ++row) {
+    std::string &line = report.map.emplace_back();
+    for (int64_t column = 0; column < map.columns; ++column)
+      line += map.get(row, column) == kEmpty ? '.' : map.get(row, column) == kFull ? 'F' : 'P';
+  }
+}
+
+AttentionReport makeReport(const AttentionProblem &problem, const TargetModel &target,
+                           const ScheduleOverrides &overrides) {
+  AttentionOp op = problem.op;
+  AttentionReport report;
+  if (auto func = op->getParentOfType<func::FuncOp>())
+    report.function = func.getName();
+  report.location = describeLocation(op.getLoc());
+  report.mask = describeMask(op);
+  llvm::raw_string_ostream(report.elementType) << op.getQueryType().getElementType();
+  report.hasScore = op.getScoreBlock();
+  report.extents = problem.extents;
+  report.headDim = problem.headDim;
+  report.valueDim = problem.valueDim;
+  report.align = op.getAlign();
+  report.schedule = getSchedule(op, target, overrides);
+  ScheduleAttr schedule = report.schedule.schedule;
+  Reindexing reindexing = {schedule.getReindex(), schedule.getReindexSize()};
+  report.dependence = getMaskDependence(op);
+  report.parts = explainMask(op, reindexing);
+  report.fallbacks = findFallbacks(op, reindexing);
+  addTraffic(problem, report);
+  addPlan(problem, report);
+  addMap(problem, report);
+  return report;
+}
+
+} // namespace attn

@@ -1,0 +1,249 @@
+//===- ReportText.cpp - Reports for people and programs -------------------===//
+#include "attn/Target/Report.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using llvm::formatv;
+namespace json = llvm::json;
+
+namespace attn {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+/// "134,217,728"
+std::string grouped(int64_t value) {
+  std::string text = std::to_string(value);
+  for (int64_t at = int64_t(text.size()) - 3; at > 0; at -= 3)
+    text.insert(at, ",");
+  return text;
+}
+
+std::string percent(int64_t part, int64_t whole) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g %%", whole ? 100.0 * part / whole : 0.0);
+  return text;
+}
+
+/// "25.2 MB": three digits and a power of 1000.
+std::string scaled(double value, StringRef unit) {
+  static const char *const powers[] = {"", "k", "M", "G", "T", "P"};
+  unsigned power = 0;
+  for (; value >= 999.5 && power < 5; ++power)
+    value /= 1000;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g ", value) << powers[power] << unit;
+  return text;
+}
+
+std::string join(ArrayRef<int64_t> extents) {
+  std::string text;
+  for (int64_t extent : extents)
+    text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
+std::string describeTarget(const CompileReport &report) {
+  const TargetModel &target = report.target;
+  return formatv("{0} ({1}); {2}", target.cpu, target.triple,
+                 report.threads ? "all OpenMP threads" : "one thread");
+}
+
+std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
+  return formatv("{0}: {1} floats a vector, register blocks of {2} queries by {3} keys, the last rows by {4}; exp is a "
+                 "polynomial{5}",
+                 target.form, schedule.getLanes(), std::min(schedule.getQueryTile(), 3 * schedule.getLanes()),
+                 schedule.getRows(), schedule.getTailTile(),
+                 target.avx512Exp ? " with vreduceps and vscalefps" : " with integer exponents");
+}
+
+std::string describeReading(const MaskPart &part) {
+  switch (part.reading) {
+  case MaskPart::Reading::Positions:
+    return "from positions";
+  case MaskPart::Reading::Tables:
+    return "from positions and ranges of " + part.why;
+  case MaskPart::Reading::Classes:
+    return "holds for all pairs of a smaller problem";
+  case MaskPart::Reading::Partly:
+    return "in part unknown: " + part.why;
+  case MaskPart::Reading::Unknown:
+    return "unknown: " + part.why;
+  }
+  llvm_unreachable("unknown reading");
+}
+
+StringRef nameReading(MaskPart::Reading reading) {
+  static const char *const names[] = {"positions", "tables", "classes", "partly", "unknown"};
+  return names[int(reading)];
+}
+
+std::string describePlan(const AttentionReport &report) {
+  if (report.mask.empty())
+    return "none: without a mask every tile is full";
+  std::string whose = report.dependence.batch && report.dependence.head ? "one for each batch and head"
+                      : report.dependence.batch                         ? "one for each batch"
+                      : report.dependence.head                          ? "one for each head"
+                                                                        : "one for all batches and heads";
+  std::string problems = report.problems == 1 ? "" : formatv(", of {0} smaller problems", grouped(report.problems)).str();
+  return formatv("{0}, {1}{2}", scaled(report.planBytes, "B"), whose, problems);
+}
+
+std::string printSchedule(ScheduleAttr schedule) {
+  std::string text;
+  llvm::raw_string_ostream(text) << Attribute(schedule);
+  return text;
+}
+
+std::string describeLine(Location loc) {
+  auto place = loc->findInstanceOf<FileLineColLoc>();
+  return place ? formatv("line {0}: ", place.getLine()).str() : "";
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// Lines with a word in front; a word that repeats is left out.
+class Lines {
+public:
+  explicit Lines(raw_ostream &os) : os(os) {}
+  void add(StringRef word, const Twine &text) {
+    os << "  " << llvm::left_justify(word == last ? "" : word, 10) << text << "\n";
+    last = word;
+  }
+
+private:
+  raw_ostream &os;
+  StringRef last;
+};
+
+void printAttention(const AttentionReport &report, const TargetModel &target, raw_ostream &os) {
+  const Extents &e = report.extents;
+  ScheduleAttr schedule = report.schedule.schedule;
+  os << "\n@" << report.function << (report.location.empty() ? "" : ", " + report.location) << "\n";
+  Lines lines(os);
+  lines.add("mask", report.mask.empty() ? "none" : report.mask);
+  if (report.hasScore)
+    lines.add("score", "a function of the spec, in every tile");
+  lines.add("shape", "q " + join({e.batches, e.heads, e.queries, report.headDim}) + ", k " +
+                         join({e.batches, e.keyHeads, e.keys, report.headDim}) + ", v " +
+                         join({e.batches, e.keyHeads, e.keys, report.valueDim}) + ", " + report.elementType +
+                         (report.align == Align::BottomRight ? ", the last query stands at the last key" : ""));
+  lines.add("density", (report.kept ? percent(*report.kept, report.pairs) + " of " + grouped(report.pairs) +
+                                          " pairs attend, "
+                                    : "of " + grouped(report.pairs) + " pairs ") +
+                           percent(report.computed, report.pairs) + " are computed");
+  lines.add("tiles", grouped(report.tiles.full) + " full, " + grouped(report.tiles.partial) + " partial, " +
+                         grouped(report.tiles.empty) + " empty; " + Twine(schedule.getQueryTile()) + " queries x " +
+                         Twine(schedule.getKeyTile()) + " keys");
+  lines.add("work", scaled(report.flops, "FLOP") + "; reads " + scaled(report.bytesRead, "B") + ", writes " +
+                        scaled(report.bytesWritten, "B"));
+  lines.add("plan", describePlan(report));
+  lines.add("kernel", describeKernel(target, schedule));
+  lines.add("schedule", printSchedule(schedule));
+  for (const std::string &reason : report.schedule.reasons)
+    lines.add("why", reason);
+  for (const MaskPart &part : report.parts)
+    lines.add("reading", part.text + ": " + describeReading(part));
+  if (report.fallbacks.empty())
+    lines.add("fallbacks", "none");
+  for (const Fallback &fallback : report.fallbacks)
+    lines.add("fallbacks", describeLine(fallback.loc) + fallback.what + "; " + fallback.advice);
+  lines.add("map", "blocks of " + Twine(report.mapQueries) + " queries x " + Twine(report.mapKeys) +
+                       " keys: F full, P partial, . empty");
+  for (const std::string &line : report.map)
+    lines.add("map", line);
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+json::Object toObject(ScheduleAttr s) {
+  return json::Object{{"query_tile", s.getQueryTile()}, {"key_tile", s.getKeyTile()},
+          {"tail_tile", s.getTailTile()},   {"granule", s.getGranule()},
+          {"group", s.getGroup()},          {"span", s.getSpan()},
+          {"split", s.getSplit()},          {"reindex", stringifyReindexKind(s.getReindex())},
+          {"lanes", s.getLanes()},          {"reindex_size", s.getReindexSize()},
+          {"rows", s.getRows()}};
+}
+
+json::Object toObject(const AttentionReport &report) {
+  const Extents &e = report.extents;
+  json::Array parts, fallbacks;
+  for (const MaskPart &part : report.parts)
+    parts.push_back(json::Object{{"text", part.text}, {"reading", nameReading(part.reading)}, {"why", part.why}});
+  for (const Fallback &fallback : report.fallbacks)
+    fallbacks.push_back(json::Object{{"what", describeLine(fallback.loc) + fallback.what}, {"advice", fallback.advice}});
+  return json::Object{{"function", report.function},
+          {"location", report.location},
+          {"mask", report.mask},
+          {"score", report.hasScore},
+          {"element_type", report.elementType},
+          {"extents", json::Object{{"B", e.batches},
+                                   {"H", e.heads},
+                                   {"Hkv", e.keyHeads},
+                                   {"N", e.queries},
+                                   {"M", e.keys},
+                                   {"D", report.headDim},
+                                   {"Dv", report.valueDim}}},
+          {"align", stringifyAlign(report.align)},
+          {"pairs", report.pairs},
+          {"kept", report.kept ? json::Value(*report.kept) : json::Value(nullptr)},
+          {"computed", report.computed},
+          {"density", report.pairs ? double(report.kept.value_or(report.computed)) / report.pairs : 0.0},
+          {"tiles", json::Object{{"full", report.tiles.full},
+                                 {"partial", report.tiles.partial},
+                                 {"empty", report.tiles.empty}}},
+          {"flops", report.flops},
+          {"bytes_read", report.bytesRead},
+          {"bytes_written", report.bytesWritten},
+          {"plan_bytes", report.planBytes},
+          {"plan_per_batch", report.dependence.batch},
+          {"plan_per_head", report.dependence.head},
+          {"problems", report.problems},
+          {"schedule", toObject(report.schedule.schedule)},
+          {"reasons", json::Array(report.schedule.reasons)},
+          {"readings", std::move(parts)},
+          {"fallbacks", std::move(fallbacks)},
+          {"map", json::Array(report.map)}};
+}
+
+} // namespace
+
+void printReport(const CompileReport &report, raw_ostream &os) {
+  os << "target: " << describeTarget(report) << "\n";
+  for (const AttentionReport &attention : report.attentions)
+    printAttention(attention, report.target, os);
+  if (!report.notes.empty())
+    os << "\n";
+  for (const std::string &note : report.notes)
+    os << note << "\n";
+}
+
+void printReportAsJSON(const CompileReport &report, raw_ostream &os) {
+  const TargetModel &target = report.target;
+  json::Array attentions;
+  for (const AttentionReport &attention : report.attentions)
+    attentions.push_back(toObject(attention));
+  os << json::Value(json::Object{{"target", json::Object{{"cpu", target.cpu},
+                                                         {"triple", target.triple},
+                                                         {"form", target.form},
+                                                         {"lanes", target.lanes},
+                                                         {"rows", target.rows},
+                                                         {"vscalefps", target.avx512Exp},
+                                                         {"threads", report.threads}}},
+                                 {"attentions", std::move(attentions)},
+                                 {"notes", json::Array(report.notes)}})
+     << "\n";
+}
+
+} // namespace attn
