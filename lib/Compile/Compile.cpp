@@ -7,6 +7,7 @@
 #include "attn/Target/Report.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -113,9 +114,9 @@ std::vector<std::string> makeNotes(const MaskInputs &inputs, uint64_t seed) {
   if (inputs.drawn.empty())
     return {};
   std::string note;
-  llvm::raw_string_ostream(note) << "%" << llvm::join(inputs.drawn, ", %") << (inputs.drawn.size() == 1 ? " is" : " are")
-                                 << " drawn at random (seed " << seed << "); --input=" << inputs.drawn.front()
-                                 << "=FILE.npy gives it";
+  llvm::raw_string_ostream(note) << "%" << llvm::join(inputs.drawn, ", %")
+                                 << (inputs.drawn.size() == 1 ? " is" : " are") << " drawn at random (seed " << seed
+                                 << "); --input=" << inputs.drawn.front() << "=FILE.npy gives it";
   return {note};
 }
 
@@ -139,6 +140,15 @@ Error writeReport(ModuleOp module, const CompileRequest &request, llvm::raw_ostr
   return Error::success();
 }
 
+/// How a mask that looks scattered is run.
+std::string describeProblems(AttentionOp op, const CompileOptions &options) {
+  ScheduleAttr schedule = getSchedule(op, options.target, options.schedule).schedule;
+  if (schedule.getReindex() != ReindexKind::Residue)
+    return "";
+  return llvm::formatv("Run as {0} smaller problems without gaps: tokens of one residue modulo {0} each.",
+                       schedule.getReindexSize());
+}
+
 Error writePicture(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
   auto isPublic = [](func::FuncOp func) { return !func.isPrivate(); };
   auto functions = llvm::to_vector(llvm::make_filter_range(module.getOps<func::FuncOp>(), isPublic));
@@ -151,9 +161,12 @@ Error writePicture(ModuleOp module, const CompileRequest &request, llvm::raw_ost
   for (const MaskInputs::Attention &a : inputs->attentions)
     evaluators.emplace_back(a.op, a.extents, a.captured);
   std::vector<MaskPicture> pictures;
-  for (auto [attention, evaluator] : llvm::zip_equal(inputs->attentions, evaluators))
-    pictures.push_back({functions.front().getName().str(), describeMask(attention.op),
-                        makeNotes(*inputs, request.inputs.seed), &evaluator});
+  for (auto [attention, evaluator] : llvm::zip_equal(inputs->attentions, evaluators)) {
+    std::vector<std::string> notes = makeNotes(*inputs, request.inputs.seed);
+    if (std::string note = describeProblems(attention.op, request.options); !note.empty())
+      notes.push_back(note);
+    pictures.push_back({functions.front().getName().str(), describeMask(attention.op), std::move(notes), &evaluator});
+  }
   drawMasks(pictures, os);
   return Error::success();
 }

@@ -65,22 +65,21 @@ static std::string tidy(AttentionOp op, StringRef text) {
   return tidied;
 }
 
-/// `printer` stands inside a function, so that names can be found; `op` may be a copy outside.
-static std::string printMask(AttentionOp op, AttentionOp printer) {
+static std::string printMask(AttentionOp op) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  op->print(os, OpPrintingFlags().useLocalScope().elideLargeElementsAttrs().printGenericOpForm(false));
+  op->print(os, OpPrintingFlags().useLocalScope().elideLargeElementsAttrs());
   size_t open = text.find(" mask(");
   if (open == std::string::npos)
     return "";
   open += strlen(" mask(");
-  return tidy(printer, StringRef(text).slice(open, findClosing(text, open - 1)));
+  return tidy(op, StringRef(text).slice(open, findClosing(text, open - 1)));
 }
 
 std::string attn::describeMask(AttentionOp op) {
   if (!op.getMaskBlock())
     return "";
-  std::string text = printMask(op, op);
+  std::string text = printMask(op);
   int64_t size = op.getMaskBlock()->getOperations().size() - 1;
   return text.empty() ? formatv("a region of {0} op{1}", size, size == 1 ? "" : "s").str() : text;
 }
@@ -90,29 +89,33 @@ std::string attn::describeMask(AttentionOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A copy of an attention, outside of any function, whose mask is one truth value of the original.
+/// A copy of an attention, for a while beside it, whose mask is one truth value of the original.
 class Excerpt {
 public:
-  Excerpt(AttentionOp op, Value part) : original(op) {
+  Excerpt(AttentionOp op, Value part) {
     IRMapping mapping;
     copy = cast<AttentionOp>(op->clone(mapping));
+    OpBuilder(op).insert(copy);
     Block &block = *copy.getMaskBlock();
     block.getTerminator()->setOperand(0, mapping.lookupOrDefault(part));
-    for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(block.without_terminator())))
-      if (inner.use_empty())
-        inner.erase();
+    for (Operation *inner = block.getTerminator()->getPrevNode(); inner;) {
+      Operation *dead = inner->use_empty() ? inner : nullptr;
+      inner = inner->getPrevNode();
+      if (dead)
+        dead->erase();
+    }
   }
   Excerpt(const Excerpt &) = delete;
   ~Excerpt() { copy->erase(); }
 
   AttentionOp get() const { return copy; }
   std::string getText(Operation *op) const {
-    std::string text = printMask(copy, original);
+    std::string text = printMask(copy);
     return text.empty() ? op->getName().getStringRef().str() : text;
   }
 
 private:
-  AttentionOp original, copy;
+  AttentionOp copy;
 };
 } // namespace
 
@@ -136,7 +139,8 @@ static SmallVector<Value> getConjuncts(AttentionOp op) {
 /// Why the reading of an op of an expanded mask says nothing; "" where it says something.
 static std::string whyUnread(Operation &op, const MaskAnalysis &analysis) {
   auto isFloat = [](Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); };
-  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op.getOperandTypes()), SmallVector<Type>(op.getResultTypes())))
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(op.getOperandTypes()), SmallVector<Type>(op.getResultTypes())))
     if (isFloat(type))
       return formatv("'{0}' works on floating-point numbers, which are only known one by one", op.getName()).str();
   if (!isa<MaskOpInterface>(op))
@@ -146,9 +150,7 @@ static std::string whyUnread(Operation &op, const MaskAnalysis &analysis) {
   return "";
 }
 
-static bool isConnective(Operation *op) {
-  return isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::SelectOp>(op);
-}
+static bool isConnective(Operation *op) { return isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::SelectOp>(op); }
 
 /// "%doc and %length".
 static std::string nameTensors(AttentionOp op, ArrayRef<Value> tensors) {
@@ -223,12 +225,13 @@ std::vector<Fallback> attn::findFallbacks(AttentionOp op, const Reindexing &rein
   std::vector<Fallback> fallbacks;
   for (const MaskPart &part : explainMask(op, reindexing))
     if (part.reading == MaskPart::Reading::Unknown || part.reading == MaskPart::Reading::Partly)
-      fallbacks.push_back({part.loc,
-                           formatv("'{0}' cannot be read over tiles{1}: {2}; every tile that the rest of the mask keeps "
-                                   "is partial",
-                                   part.text, part.reading == MaskPart::Reading::Partly ? " in part" : "", part.why)
-                               .str(),
-                           "capture an integer or i1 tensor that says the same: its ranges are looked up per tile"});
+      fallbacks.push_back(
+          {part.loc,
+           formatv("'{0}' cannot be read over tiles{1}: {2}; every tile that the rest of the mask keeps "
+                   "is partial",
+                   part.text, part.reading == MaskPart::Reading::Partly ? " in part" : "", part.why)
+               .str(),
+           "capture an integer or i1 tensor that says the same: its ranges are looked up per tile"});
   addScattered(op, reindexing, fallbacks);
   return fallbacks;
 }

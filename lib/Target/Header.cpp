@@ -21,6 +21,8 @@ constexpr const char *kRuntimeHeader =
 #include "RuntimeHeader.inc"
     ;
 
+constexpr size_t kLineLength = 100;
+
 /// "float32": the element type as DLPack and NumPy call it.
 std::string getDTypeName(Type type) {
   if (type.isBF16())
@@ -86,10 +88,12 @@ public:
 
   void write() {
     writeComment();
-    os << "int " << interface.name << "(" << list(true, true) << ");\n\n";
+    writeDeclaration("", "", /*withOutputs=*/true);
+    os << "\n";
     writePlanComment();
-    os << "int " << interface.name << "_plan(attn_plan **plan" << list(true, false, /*leading=*/true) << ");\n";
-    os << "int " << interface.name << "_run(const attn_plan *plan" << list(true, true, /*leading=*/true) << ");\n\n";
+    writeDeclaration("_plan", "attn_plan **plan", /*withOutputs=*/false);
+    writeDeclaration("_run", "const attn_plan *plan", /*withOutputs=*/true);
+    os << "\n";
   }
 
 private:
@@ -98,17 +102,25 @@ private:
     return ArrayRef(interface.tensors).slice(interface.numInputs, interface.numArguments - interface.numInputs);
   }
 
-  std::string list(bool withInputs, bool withOutputs, bool leading = false) const {
-    std::string text;
-    auto add = [&](const char *type, const TensorInfo &tensor) {
-      text += formatv("{0}{1}{2}", text.empty() && !leading ? "" : ", ", type, tensor.name).str();
-    };
+  void writeDeclaration(StringRef suffix, StringRef plan, bool withOutputs) {
+    SmallVector<std::string> parameters;
+    if (!plan.empty())
+      parameters.push_back(plan.str());
     for (const TensorInfo &tensor : inputs())
-      add("const DLTensor *", tensor);
-    if (withOutputs)
-      for (const TensorInfo &tensor : outputs())
-        add("DLTensor *", tensor);
-    return text;
+      parameters.push_back("const DLTensor *" + tensor.name);
+    for (const TensorInfo &tensor : withOutputs ? outputs() : ArrayRef<TensorInfo>())
+      parameters.push_back("DLTensor *" + tensor.name);
+    std::string line = "int " + interface.name + suffix.str() + "(";
+    size_t indent = line.size();
+    for (auto [n, parameter] : llvm::enumerate(parameters)) {
+      std::string end = n + 1 == parameters.size() ? ");" : ",";
+      if (n && line.size() + parameter.size() + end.size() >= kLineLength) {
+        os << line << "\n";
+        line.assign(indent - 1, ' ');
+      }
+      line += (n ? " " : "") + parameter + end;
+    }
+    os << line << "\n";
   }
 
   void writeComment() {
@@ -146,7 +158,7 @@ private:
   void writeExtents() {
     std::string meanings = letters.explain(ArrayRef(interface.tensors).take_front(interface.numArguments));
     if (!meanings.empty())
-      os << " * Extents: " << meanings << ".\n * One letter is one number in all tensors" << headRule() << ".\n";
+      writeText("Extents: " + meanings + ". One letter is one number in all tensors" + headRule() + ".");
   }
 
   /// Where query heads share key/value heads, how.
@@ -166,17 +178,31 @@ private:
     for (const TensorInfo &tensor : ArrayRef(interface.tensors).take_front(interface.numArguments))
       if (tensor.type.getRank() > 0)
         (tensor.innerContiguous ? contiguous : free).push_back(tensor.name);
-    os << " * Strides: null is row-major. The last dimension of " << llvm::join(contiguous, ", ")
-       << " must have stride 1; all others are free";
-    if (!free.empty())
-      os << ", as are those of " << llvm::join(free, ", ");
-    os << ".\n";
+    writeText("Strides: null is row-major. The last dimension of " + llvm::join(contiguous, ", ") +
+              " must have stride 1; all others are free" +
+              (free.empty() ? "." : ", as are those of " + llvm::join(free, ", ") + "."));
+  }
+
+  /// Lines of a comment.
+  void writeText(StringRef text) {
+    std::string line;
+    SmallVector<StringRef> words;
+    text.split(words, ' ');
+    for (StringRef word : words) {
+      if (!line.empty() && line.size() + word.size() + 4 >= kLineLength) {
+        os << " *" << line << "\n";
+        line = " ";
+      }
+      line += " " + word.str();
+    }
+    os << " *" << line << "\n";
   }
 
   void writePlanComment() {
-    os << "/* The two halves of " << interface.name << ": what the mask keeps, for the extents and captured tensors of the"
-       << " inputs,\n * and a call that uses it. One plan serves any number of calls (layers) and threads; free it with"
-       << " attn_plan_free. */\n";
+    os << "/* The two halves of " << interface.name
+       << ": what the mask keeps, for the extents and captured tensors of\n"
+       << " * these inputs, and a call that uses it. One plan serves any number of calls (layers) and threads;\n"
+       << " * give it back with attn_plan_free. */\n";
   }
 
   static std::string escape(std::string text) {
@@ -214,7 +240,8 @@ LogicalResult writeHeader(ModuleOp spec, StringRef name, raw_ostream &os) {
   if (functions.empty())
     return spec.emitError("holds no public function, so there is nothing to declare");
   std::string guard = makeGuard(name);
-  os << "/* Attention functions of the spec " << name << ", compiled ahead of time by attn-compile. Link with its object."
+  os << "/* Attention functions of the spec " << name
+     << ", compiled ahead of time by attn-compile. Link with its object."
      << " */\n#ifndef " << guard << "\n#define " << guard << "\n\n#include <dlpack/dlpack.h>\n\n"
      << kRuntimeHeader << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
      << functions << "#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";

@@ -14,10 +14,10 @@ namespace attn {
 namespace {
 
 // Blue, orange and grey stay apart for every kind of colour vision, and by lightness alone.
-constexpr const char *kColours[kNumShades] = {"#f3f3f0", "#fde3b8", "#fabd66", "#ef8f2c", "#c8600f", "#1d4f7c"};
+constexpr const char *kColours[kNumShades] = {"#f3f3f0", "#fddca4", "#fab95c", "#ef8f2c", "#c8600f", "#1d4f7c"};
 constexpr const char *kInk = "#222", *kSoft = "#666", *kFrame = "#999";
 
-constexpr double kWidth = 760, kMargin = 32, kAxis = 58; // kAxis: room for ticks and a name
+constexpr double kWidth = 760, kMargin = 32, kAxis = 74, kTop = 40; // room for ticks and a name
 constexpr int64_t kMostHeads = 4;
 constexpr size_t kLineLength = 92; // characters of a line of text
 
@@ -33,9 +33,9 @@ std::string grouped(int64_t value) {
 
 /// "12.5 %": three digits.
 std::string percent(double part) {
-  const char *format = part >= 0.1 || part == 0 ? "%.1f %%" : part >= 0.001 ? "%.2f %%" : "%.2g %%";
+  const char *format = part >= 0.1 ? "%.1f %%" : part >= 0.001 ? "%.2f %%" : "%.2g %%";
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format(part == 1 ? "%.0f %%" : format, 100 * part);
+  llvm::raw_string_ostream(text) << llvm::format(part == 0 || part == 1 ? "%.0f %%" : format, 100 * part);
   return text;
 }
 
@@ -77,10 +77,10 @@ public:
   void finish(double height, StringRef title, llvm::raw_ostream &to) const {
     to << formatv("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
                   "font-family=\"Inter, 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif\" fill=\"none\">\n<title>",
-                  kWidth, int64_t(height));
+                  int64_t(kWidth), int64_t(height));
     llvm::printHTMLEscaped(title, to);
-    to << formatv("</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n", kWidth, int64_t(height)) << content
-       << "</svg>\n";
+    to << formatv("</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n", int64_t(kWidth), int64_t(height))
+       << content << "</svg>\n";
   }
 
 private:
@@ -88,15 +88,14 @@ private:
   llvm::raw_string_ostream os{content};
 };
 
-/// Distance of ticks: at most eight of them, at round numbers.
-int64_t chooseTick(int64_t extent) {
-  static constexpr int64_t round[] = {1, 2, 5};
-  for (int64_t power = 1;; power *= 10)
-    for (int64_t digit : round)
-      if (extent <= 96 && extent / (digit * power) <= 8)
-        return digit * power;
-      else if (extent > 96)
-        return llvm::PowerOf2Ceil(extent) / 8;
+/// Distance of ticks: at most `most` of them, at round numbers, which are powers of two where there are many tokens.
+int64_t chooseTick(int64_t extent, int64_t most) {
+  if (extent > 96)
+    return llvm::PowerOf2Ceil(llvm::divideCeil(extent, most));
+  for (int64_t tick : {1, 2, 5, 10})
+    if (extent <= tick * most)
+      return tick;
+  return 20;
 }
 
 /// One map with its axes, in a field of a given size.
@@ -108,11 +107,11 @@ public:
     width = std::max(field * extents.keys / longest, 24.0);
     height = std::max(field * extents.queries / longest, 24.0);
   }
-  double getHeight() const { return kAxis + height; }
+  double getHeight() const { return kTop + height; }
 
   void draw(double left, double top) {
     x = left + kAxis;
-    y = top + kAxis;
+    y = top + kTop;
     drawBlocks();
     drawTicks();
     painter.text(x + width / 2, top + 12, "keys", 13, kInk, " text-anchor=\"middle\"");
@@ -152,7 +151,8 @@ private:
 
   void drawGrid() {
     llvm::raw_ostream &os = painter.body();
-    os << "<path stroke=\"#fff\" stroke-width=\"" << (std::max(map.rows, map.columns) > 48 ? "0.7" : "1.2") << "\" d=\"";
+    os << "<path stroke=\"#fff\" stroke-width=\"" << (std::max(map.rows, map.columns) > 48 ? "0.7" : "1.2")
+       << "\" d=\"";
     for (int64_t row = 1; row < map.rows; ++row)
       os << "M" << number(x) << " " << number(y + height * row / map.rows) << "h" << number(width);
     for (int64_t column = 1; column < map.columns; ++column)
@@ -160,15 +160,20 @@ private:
     os << "\"/>\n";
   }
 
+  /// Ticks that have room, at `distance` pixels.
+  static int64_t fit(double pixels, double distance) { return std::clamp<int64_t>(pixels / distance, 1, 8); }
+
   // At single pairs a tick stands in the middle of its row or column, else at the boundary.
   void drawTicks() {
     double half = map.isElements() ? 0.5 : 0;
-    for (int64_t key = 0, step = chooseTick(extents.keys); key < std::max<int64_t>(extents.keys, 1); key += step) {
+    for (int64_t key = 0, step = chooseTick(extents.keys, fit(width, 70)); key < std::max<int64_t>(extents.keys, 1);
+         key += step) {
       double at = x + width * (key + half) / std::max<double>(extents.keys, 1);
       painter.line(at, y - 5, at, y);
       painter.text(at, y - 9, grouped(key), 11, kSoft, " text-anchor=\"middle\"");
     }
-    for (int64_t query = 0, step = chooseTick(extents.queries); query < extents.queries; query += step) {
+    for (int64_t query = 0, step = chooseTick(extents.queries, fit(height, 24)); query < extents.queries;
+         query += step) {
       double at = y + height * (query + half) / std::max<double>(extents.queries, 1);
       painter.line(x - 5, at, x, at);
       painter.text(x - 8, at + 4, grouped(query), 11, kSoft, " text-anchor=\"end\"");
@@ -211,16 +216,13 @@ private:
     for (const auto &map : maps)
       kept += map->kept;
     std::string summary = formatv("{0} queries, {1} keys: {2}{3} of the pairs attend", grouped(extents.queries),
-                                  grouped(extents.keys), maps[0]->isElements() || isExact() ? "" : "about ",
-                                  percent(pairs ? kept / pairs : 0));
+                                  grouped(extents.keys), isExact() ? "" : "about ", percent(pairs ? kept / pairs : 0));
     painter.text(kMargin, y += 22, summary, 13, kSoft);
     y += 18;
   }
 
   bool isExact() const {
-    return llvm::all_of(maps, [](const auto &map) {
-      return map->counts[kEmpty] + map->counts[kFull] == map->rows * map->columns;
-    });
+    return llvm::all_of(maps, [](const auto &map) { return map->isExact; });
   }
 
   void drawPanels() {
@@ -257,7 +259,7 @@ private:
       return;
     }
     int64_t partial = all - counts[kEmpty] - counts[kFull];
-    std::string size = formatv("block = {0} x {1} pairs", maps[0]->queryTokens, maps[0]->keyTokens);
+    std::string size = formatv("One block is {0} x {1} pairs.", maps[0]->queryTokens, maps[0]->keyTokens);
     entry({kColours[kFull]}, "full: all pairs attend, computed without a mask", counts[kFull], all, "blocks");
     entry({kColours[kQuarter], kColours[kHalf], kColours[kThreeQuarters], kColours[kMost]},
           "partial: up to 1/4, 1/2, 3/4, almost all attend", partial, all, "blocks");

@@ -27,8 +27,8 @@ static void addTraffic(const AttentionProblem &problem, AttentionReport &report)
   AttentionOp op = problem.op;
   const Extents &e = problem.extents;
   int64_t bytes = op.getQueryType().getElementTypeBitWidth() / 8, rows = e.batches * e.heads * e.queries;
-  report.bytesRead = bytes * (rows * problem.headDim +
-                              e.batches * e.keyHeads * e.keys * (problem.headDim + problem.valueDim));
+  report.bytesRead =
+      bytes * (rows * problem.headDim + e.batches * e.keyHeads * e.keys * (problem.headDim + problem.valueDim));
   report.bytesWritten = bytes * rows * problem.valueDim + (op.getLse() ? 4 * rows : 0);
 }
 

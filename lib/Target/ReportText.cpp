@@ -52,16 +52,17 @@ std::string join(ArrayRef<int64_t> extents) {
 
 std::string describeTarget(const CompileReport &report) {
   const TargetModel &target = report.target;
-  return formatv("{0} ({1}); {2}", target.cpu, target.triple,
-                 report.threads ? "all OpenMP threads" : "one thread");
+  return formatv("{0} ({1}); {2}", target.cpu, target.triple, report.threads ? "all OpenMP threads" : "one thread");
 }
 
 std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
-  return formatv("{0}: {1} floats a vector, register blocks of {2} queries by {3} keys, the last rows by {4}; exp is a "
-                 "polynomial{5}",
+  return formatv("{0}: {1} floats a vector, blocks of {2} queries x {3} keys in registers, the last rows by {4}",
                  target.form, schedule.getLanes(), std::min(schedule.getQueryTile(), 3 * schedule.getLanes()),
-                 schedule.getRows(), schedule.getTailTile(),
-                 target.avx512Exp ? " with vreduceps and vscalefps" : " with integer exponents");
+                 schedule.getRows(), schedule.getTailTile());
+}
+
+std::string describeExp(const TargetModel &target) {
+  return target.avx512Exp ? "a polynomial, with vreduceps and vscalefps" : "a polynomial, with integer exponents";
 }
 
 std::string describeReading(const MaskPart &part) {
@@ -92,7 +93,8 @@ std::string describePlan(const AttentionReport &report) {
                       : report.dependence.batch                         ? "one for each batch"
                       : report.dependence.head                          ? "one for each head"
                                                                         : "one for all batches and heads";
-  std::string problems = report.problems == 1 ? "" : formatv(", of {0} smaller problems", grouped(report.problems)).str();
+  std::string problems =
+      report.problems == 1 ? "" : formatv(", of {0} smaller problems", grouped(report.problems)).str();
   return formatv("{0}, {1}{2}", scaled(report.planBytes, "B"), whose, problems);
 }
 
@@ -116,7 +118,7 @@ class Lines {
 public:
   explicit Lines(raw_ostream &os) : os(os) {}
   void add(StringRef word, const Twine &text) {
-    os << "  " << llvm::left_justify(word == last ? "" : word, 10) << text << "\n";
+    os << "  " << llvm::left_justify(word == last ? "" : word, 11) << text << "\n";
     last = word;
   }
 
@@ -137,10 +139,10 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
                          join({e.batches, e.keyHeads, e.keys, report.headDim}) + ", v " +
                          join({e.batches, e.keyHeads, e.keys, report.valueDim}) + ", " + report.elementType +
                          (report.align == Align::BottomRight ? ", the last query stands at the last key" : ""));
-  lines.add("density", (report.kept ? percent(*report.kept, report.pairs) + " of " + grouped(report.pairs) +
-                                          " pairs attend, "
-                                    : "of " + grouped(report.pairs) + " pairs ") +
-                           percent(report.computed, report.pairs) + " are computed");
+  lines.add("density",
+            (report.kept ? percent(*report.kept, report.pairs) + " of " + grouped(report.pairs) + " pairs attend, "
+                         : "of " + grouped(report.pairs) + " pairs ") +
+                percent(report.computed, report.pairs) + " are computed");
   lines.add("tiles", grouped(report.tiles.full) + " full, " + grouped(report.tiles.partial) + " partial, " +
                          grouped(report.tiles.empty) + " empty; " + Twine(schedule.getQueryTile()) + " queries x " +
                          Twine(schedule.getKeyTile()) + " keys");
@@ -148,6 +150,7 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
                         scaled(report.bytesWritten, "B"));
   lines.add("plan", describePlan(report));
   lines.add("kernel", describeKernel(target, schedule));
+  lines.add("exp", describeExp(target));
   lines.add("schedule", printSchedule(schedule));
   for (const std::string &reason : report.schedule.reasons)
     lines.add("why", reason);
@@ -155,8 +158,10 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
     lines.add("reading", part.text + ": " + describeReading(part));
   if (report.fallbacks.empty())
     lines.add("fallbacks", "none");
-  for (const Fallback &fallback : report.fallbacks)
-    lines.add("fallbacks", describeLine(fallback.loc) + fallback.what + "; " + fallback.advice);
+  for (const Fallback &fallback : report.fallbacks) {
+    lines.add("fallbacks", describeLine(fallback.loc) + fallback.what);
+    lines.add("fallbacks", "  " + fallback.advice);
+  }
   lines.add("map", "blocks of " + Twine(report.mapQueries) + " queries x " + Twine(report.mapKeys) +
                        " keys: F full, P partial, . empty");
   for (const std::string &line : report.map)
@@ -168,12 +173,17 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
 //===----------------------------------------------------------------------===//
 
 json::Object toObject(ScheduleAttr s) {
-  return json::Object{{"query_tile", s.getQueryTile()}, {"key_tile", s.getKeyTile()},
-          {"tail_tile", s.getTailTile()},   {"granule", s.getGranule()},
-          {"group", s.getGroup()},          {"span", s.getSpan()},
-          {"split", s.getSplit()},          {"reindex", stringifyReindexKind(s.getReindex())},
-          {"lanes", s.getLanes()},          {"reindex_size", s.getReindexSize()},
-          {"rows", s.getRows()}};
+  return json::Object{{"query_tile", s.getQueryTile()},
+                      {"key_tile", s.getKeyTile()},
+                      {"tail_tile", s.getTailTile()},
+                      {"granule", s.getGranule()},
+                      {"group", s.getGroup()},
+                      {"span", s.getSpan()},
+                      {"split", s.getSplit()},
+                      {"reindex", stringifyReindexKind(s.getReindex())},
+                      {"lanes", s.getLanes()},
+                      {"reindex_size", s.getReindexSize()},
+                      {"rows", s.getRows()}};
 }
 
 json::Object toObject(const AttentionReport &report) {
@@ -182,39 +192,40 @@ json::Object toObject(const AttentionReport &report) {
   for (const MaskPart &part : report.parts)
     parts.push_back(json::Object{{"text", part.text}, {"reading", nameReading(part.reading)}, {"why", part.why}});
   for (const Fallback &fallback : report.fallbacks)
-    fallbacks.push_back(json::Object{{"what", describeLine(fallback.loc) + fallback.what}, {"advice", fallback.advice}});
-  return json::Object{{"function", report.function},
-          {"location", report.location},
-          {"mask", report.mask},
-          {"score", report.hasScore},
-          {"element_type", report.elementType},
-          {"extents", json::Object{{"B", e.batches},
-                                   {"H", e.heads},
-                                   {"Hkv", e.keyHeads},
-                                   {"N", e.queries},
-                                   {"M", e.keys},
-                                   {"D", report.headDim},
-                                   {"Dv", report.valueDim}}},
-          {"align", stringifyAlign(report.align)},
-          {"pairs", report.pairs},
-          {"kept", report.kept ? json::Value(*report.kept) : json::Value(nullptr)},
-          {"computed", report.computed},
-          {"density", report.pairs ? double(report.kept.value_or(report.computed)) / report.pairs : 0.0},
-          {"tiles", json::Object{{"full", report.tiles.full},
-                                 {"partial", report.tiles.partial},
-                                 {"empty", report.tiles.empty}}},
-          {"flops", report.flops},
-          {"bytes_read", report.bytesRead},
-          {"bytes_written", report.bytesWritten},
-          {"plan_bytes", report.planBytes},
-          {"plan_per_batch", report.dependence.batch},
-          {"plan_per_head", report.dependence.head},
-          {"problems", report.problems},
-          {"schedule", toObject(report.schedule.schedule)},
-          {"reasons", json::Array(report.schedule.reasons)},
-          {"readings", std::move(parts)},
-          {"fallbacks", std::move(fallbacks)},
-          {"map", json::Array(report.map)}};
+    fallbacks.push_back(
+        json::Object{{"what", describeLine(fallback.loc) + fallback.what}, {"advice", fallback.advice}});
+  return json::Object{
+      {"function", report.function},
+      {"location", report.location},
+      {"mask", report.mask},
+      {"score", report.hasScore},
+      {"element_type", report.elementType},
+      {"extents", json::Object{{"B", e.batches},
+                               {"H", e.heads},
+                               {"Hkv", e.keyHeads},
+                               {"N", e.queries},
+                               {"M", e.keys},
+                               {"D", report.headDim},
+                               {"Dv", report.valueDim}}},
+      {"align", stringifyAlign(report.align)},
+      {"pairs", report.pairs},
+      {"kept", report.kept ? json::Value(*report.kept) : json::Value(nullptr)},
+      {"computed", report.computed},
+      {"density", report.pairs ? double(report.kept.value_or(report.computed)) / report.pairs : 0.0},
+      {"tiles",
+       json::Object{{"full", report.tiles.full}, {"partial", report.tiles.partial}, {"empty", report.tiles.empty}}},
+      {"flops", report.flops},
+      {"bytes_read", report.bytesRead},
+      {"bytes_written", report.bytesWritten},
+      {"plan_bytes", report.planBytes},
+      {"plan_per_batch", report.dependence.batch},
+      {"plan_per_head", report.dependence.head},
+      {"problems", report.problems},
+      {"schedule", toObject(report.schedule.schedule)},
+      {"reasons", json::Array(report.schedule.reasons)},
+      {"readings", std::move(parts)},
+      {"fallbacks", std::move(fallbacks)},
+      {"map", json::Array(report.map)}};
 }
 
 } // namespace

@@ -1,11 +1,15 @@
 //===- TileMap.cpp - A mask in blocks of pairs ----------------------------===//
 #include "TileMap.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
 
 namespace attn {
 
-static constexpr int64_t kSamples = 5; // of a partial block in each direction
+static constexpr int64_t kMostLooks = 6'000'000; // at single pairs of partial blocks: about a second
+static constexpr int64_t kSamples = 8;           // of a partial block in each direction, where there are more
 
 // Powers of two fall together with the boundaries that most masks have.
 static int64_t chooseTokens(int64_t extent, int64_t mostBlocks) {
@@ -25,6 +29,7 @@ TileMap::TileMap(const MaskEvaluator &evaluator, int64_t b, int64_t h, int64_t m
   shades.resize(rows * columns, kEmpty);
   if (rows && columns)
     fill(0, rows, 0, columns);
+  shadePartial();
 }
 
 int64_t TileMap::queryEnd(int64_t row) const { return std::min(row * queryTokens, evaluator.getExtents().queries); }
@@ -48,10 +53,8 @@ void TileMap::fill(int64_t row0, int64_t row1, int64_t column0, int64_t column1)
     return;
   }
   if (row1 - row0 == 1 && column1 - column0 == 1) {
-    double part = isElements() ? 1 : sample(row0, column0);
-    kept += part * double(queryEnd(row1) - queryEnd(row0)) * double(keyEnd(column1) - keyEnd(column0));
-    Shade shade = isElements() ? kFull : Shade(std::clamp(int(std::ceil(part * 4)), int(kQuarter), int(kMost)));
-    return set(row0, row1, column0, column1, shade);
+    shades[row0 * columns + column0] = kQuarter; // shadePartial says more
+    return;
   }
   if (row1 - row0 > column1 - column0) {
     int64_t middle = (row0 + row1) / 2;
@@ -62,6 +65,36 @@ void TileMap::fill(int64_t row0, int64_t row1, int64_t column0, int64_t column1)
     fill(row0, row1, column0, middle);
     fill(row0, row1, middle, column1);
   }
+}
+
+int64_t TileMap::getPairs(int64_t row, int64_t column) const {
+  return (queryEnd(row + 1) - queryEnd(row)) * (keyEnd(column + 1) - keyEnd(column));
+}
+
+// All partial blocks are counted or all are estimated, so that equal ones look equal.
+void TileMap::shadePartial() {
+  int64_t looks = llvm::count(shades, kQuarter) * queryTokens * keyTokens;
+  isExact = looks <= kMostLooks;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      Shade &shade = shades[row * columns + column];
+      if (shade != kQuarter)
+        continue;
+      // A single pair that is not masked for sure attends.
+      double pairs = getPairs(row, column);
+      double part = isElements() ? 1 : isExact ? countPairs(row, column) / pairs : sample(row, column);
+      kept += part * pairs;
+      shade = isElements() ? kFull : Shade(std::clamp(int(std::ceil(part * 4)), int(kQuarter), int(kMost)));
+      ++counts[shade];
+    }
+}
+
+int64_t TileMap::countPairs(int64_t row, int64_t column) const {
+  int64_t found = 0, offset = evaluator.getQueryOffset();
+  for (int64_t query = queryEnd(row); query < queryEnd(row + 1); ++query)
+    for (int64_t key = keyEnd(column); key < keyEnd(column + 1); ++key)
+      found += evaluator.keep(b, h, query + offset, key);
+  return found;
 }
 
 // One pair in each field of a grid, at a place in the field that looks random, so that no period of the mask is missed.

@@ -26,8 +26,9 @@ public:
 
   /// Blocks by shade.
   std::array<int64_t, kNumShades> counts = {};
-  /// Pairs kept; counted in full blocks, estimated in partial ones.
+  /// Pairs that attend, and whether they were counted: where that takes too long, partial blocks are estimated.
   double kept = 0;
+  bool isExact = true;
 
   /// A rectangle of blocks of one shade.
   struct Rectangle {
@@ -39,6 +40,9 @@ public:
 private:
   void fill(int64_t row0, int64_t row1, int64_t column0, int64_t column1);
   void set(int64_t row0, int64_t row1, int64_t column0, int64_t column1, Shade shade);
+  void shadePartial();
+  int64_t getPairs(int64_t row, int64_t column) const;
+  int64_t countPairs(int64_t row, int64_t column) const;
   double sample(int64_t row, int64_t column) const;
   int64_t queryEnd(int64_t row) const;
   int64_t keyEnd(int64_t column) const;

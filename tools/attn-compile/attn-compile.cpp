@@ -31,30 +31,29 @@ struct Options {
   cl::opt<std::string> spec{cl::Positional, cl::desc("SPEC.mlir"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Output file; - is standard output"), cl::value_desc("FILE"), cl::init("-"),
                               cl::cat(category)};
-  cl::opt<Target> target{
-      "target", cl::desc("What to compile for (cpu)"), cl::init(Target::CPU), cl::cat(category),
-      cl::values(clEnumValN(Target::CPU, "cpu", "vector code"), clEnumValN(Target::CUDA, "cuda", "not in this version"))};
+  cl::opt<Target> target{"target", cl::desc("What to compile for (cpu)"), cl::init(Target::CPU), cl::cat(category),
+                         cl::values(clEnumValN(Target::CPU, "cpu", "vector code"),
+                                    clEnumValN(Target::CUDA, "cuda", "not in this version"))};
   cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ... (native)"),
                            cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
   cl::opt<std::string> triple{"triple", cl::desc("Another machine, as aarch64-linux-gnu (this one)"),
                               cl::value_desc("TRIPLE"), cl::cat(category)};
-  cl::opt<Switch> threads{"threads", cl::desc("Run on all OpenMP threads (on)"), cl::init(Switch::On), cl::cat(category),
-                          switchValues()};
+  cl::opt<Switch> threads{"threads", cl::desc("Run on all OpenMP threads (on)"), cl::init(Switch::On),
+                          cl::cat(category), switchValues()};
   cl::opt<Emit> emit{"emit", cl::desc("What to write (object)"), cl::init(Emit::Object), cl::cat(category),
-                    cl::values(clEnumValN(Emit::Attn, "attn", "the spec, checked"),
-                               clEnumValN(Emit::Schedule, "schedule", "with a schedule on every op"),
-                               clEnumValN(Emit::Tile, "tile", "loops over tiles"),
-                               clEnumValN(Emit::CPU, "cpu", "vector code and entry points"),
-                               clEnumValN(Emit::LLVM, "llvm", "LLVM IR"),
-                               clEnumValN(Emit::Asm, "asm", "assembly"),
-                               clEnumValN(Emit::Object, "object", "an object file"),
-                               clEnumValN(Emit::Shared, "shared", "a shared library"),
-                               clEnumValN(Emit::Header, "header", "the C header of the object"),
-                               clEnumValN(Emit::SVG, "svg", "a picture of the mask"),
-                               clEnumValN(Emit::Report, "report", "what was decided, and why"),
-                               clEnumValN(Emit(kGPU), "gpu", "not in this version"),
-                               clEnumValN(Emit(kPTX), "ptx", "not in this version"),
-                               clEnumValN(Emit(kCubin), "cubin", "not in this version"))};
+                     cl::values(clEnumValN(Emit::Attn, "attn", "the spec, checked"),
+                                clEnumValN(Emit::Schedule, "schedule", "with a schedule on every op"),
+                                clEnumValN(Emit::Tile, "tile", "loops over tiles"),
+                                clEnumValN(Emit::CPU, "cpu", "vector code and entry points"),
+                                clEnumValN(Emit::LLVM, "llvm", "LLVM IR"), clEnumValN(Emit::Asm, "asm", "assembly"),
+                                clEnumValN(Emit::Object, "object", "an object file"),
+                                clEnumValN(Emit::Shared, "shared", "a shared library"),
+                                clEnumValN(Emit::Header, "header", "the C header of the object"),
+                                clEnumValN(Emit::SVG, "svg", "a picture of the mask"),
+                                clEnumValN(Emit::Report, "report", "what was decided, and why"),
+                                clEnumValN(Emit(kGPU), "gpu", "not in this version"),
+                                clEnumValN(Emit(kPTX), "ptx", "not in this version"),
+                                clEnumValN(Emit(kCubin), "cubin", "not in this version"))};
   cl::opt<std::string> function{"function", cl::desc("Only this function of the spec"), cl::value_desc("NAME"),
                                 cl::cat(category)};
   cl::opt<bool> strict{"strict", cl::desc("What runs slower than its pattern allows is an error, not a remark"),

@@ -2,10 +2,9 @@
  *
  * Every public function NAME of a spec comes as three C functions over DLPack tensors on the CPU:
  *
- *   int NAME(const DLTensor *input..., DLTensor *output...);                          plan and run
- *   int NAME_plan(attn_plan **plan, const DLTensor *input...);                        look at the mask once
- *   int NAME_run(const attn_plan *plan, const DLTensor *input..., DLTensor *output...);   use it for many calls
- * (layers)
+ *   plan and run               int NAME(const DLTensor *input..., DLTensor *output...);
+ *   look at the mask once ...  int NAME_plan(attn_plan **plan, const DLTensor *input...);
+ *   ... for many calls         int NAME_run(const attn_plan *plan, const DLTensor *input..., DLTensor *output...);
  *
  * Each returns ATTN_OK or another AttnStatus, and attn_last_error() then says what was wrong with which argument.
  * Outputs are untouched unless the status is ATTN_OK. A plan holds what the mask says for the extents and the captured
