@@ -97,7 +97,7 @@ Error checkVersion(const Options &given) {
   return Error::success();
 }
 
-Error readSchedule(const Options &given, attn::ScheduleOverrides &schedule) {
+Error readSchedule(const Options &given, const attn::TargetModel &target, attn::ScheduleOverrides &schedule) {
   std::pair<const cl::opt<int64_t> *, int64_t *> sizes[] = {{&given.queryTile, &schedule.queryTile},
                                                             {&given.keyTile, &schedule.keyTile},
                                                             {&given.group, &schedule.group},
@@ -107,6 +107,9 @@ Error readSchedule(const Options &given, attn::ScheduleOverrides &schedule) {
       return fail("--" + option->ArgStr + "=" + Twine(option->getValue()) + " should be at least 1");
     *size = *option;
   }
+  if (schedule.queryTile % target.lanes != 0)
+    return fail("--query-tile=" + Twine(schedule.queryTile) + " should be a multiple of " + Twine(target.lanes) +
+                ", the floats of a vector of " + target.cpu);
   schedule.reindex = given.reindex == Switch::On;
   return Error::success();
 }
@@ -138,7 +141,7 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
       return error;
   if (Error error = attn::readExtentsOption("--shape", given.shape, request.inputs.extents))
     return error;
-  return readSchedule(given, request.options.schedule);
+  return readSchedule(given, request.options.target, request.options.schedule);
 }
 
 Error compile(const Options &given) {

@@ -60,40 +60,29 @@ int fail(const Twine &message) {
   return 1;
 }
 
-/// "NAME=FILE" entries into a map; false where one is not of that form.
-bool readPairs(const cl::list<std::string> &list, std::map<std::string, std::string> &pairs) {
-  for (StringRef entry : list) {
-    auto [name, value] = entry.split('=');
-    if (name.empty() || value.empty())
-      return fail("--" + list.ArgStr + "=" + entry + " should be --" + list.ArgStr + "=NAME=FILE.npy"), false;
-    pairs[name.str()] = value.str();
-  }
-  return true;
+/// Whether an option could be read; tells what is wrong with it otherwise.
+bool succeeds(Error error) {
+  if (!error)
+    return true;
+  fail(toString(std::move(error)));
+  return false;
 }
 
-/// "B=1,N=4096" into extents.
-bool readExtents(StringRef text, std::map<std::string, int64_t> &extents) {
-  SmallVector<StringRef> entries;
-  text.split(entries, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  for (StringRef entry : entries) {
-    auto [name, value] = entry.split('=');
-    int64_t extent;
-    if (value.getAsInteger(10, extent) || extent < 0)
-      return fail("--random: '" + entry + "' should be an extent such as N=4096"), false;
-    extents[name.trim().str()] = extent;
-  }
-  return true;
+/// "NAME=FILE" entries into a map.
+bool readFiles(const cl::list<std::string> &list, std::map<std::string, std::string> &files) {
+  std::string option = "--" + list.ArgStr.str();
+  return all_of(list, [&](StringRef entry) { return succeeds(attn::readFileOption(option, entry, files)); });
 }
 
 bool readInputs(const Options &given, attn::RunOptions &options) {
   attn::InputOptions inputs;
   inputs.seed = given.seed;
   inputs.random = given.random.getNumOccurrences() > 0;
-  if (!readPairs(given.inputs, inputs.files))
+  if (!readFiles(given.inputs, inputs.files))
     return false;
   options.inputs.assign(std::max<size_t>(1, given.random.size()), inputs);
   for (auto [text, run] : zip(given.random, options.inputs))
-    if (!readExtents(text, run.extents))
+    if (!succeeds(attn::readExtentsOption("--random", text, run.extents)))
       return false;
   if (options.inputs.size() > 1 && !given.outputs.empty())
     return fail("--output with several --random would overwrite its file; give one --random"), false;
@@ -117,7 +106,7 @@ bool readOptions(const Options &given, attn::RunOptions &options) {
     if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
       return fail("--bench=" + given.bench + " should be a number of seconds"), false;
   }
-  return readInputs(given, options) && readPairs(given.outputs, options.outputs);
+  return readInputs(given, options) && readFiles(given.outputs, options.outputs);
 }
 
 } // namespace
