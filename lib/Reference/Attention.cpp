@@ -10,26 +10,6 @@ namespace {
 
 constexpr unsigned kMaskKey = 3, kScoreValue = 0, kScoreKey = 4; // block arguments (b, h, i, j) and (s, b, h, i, j)
 
-/// A kept key and its score, which becomes its weight.
-template <typename T>
-struct Kept {
-  int64_t key;
-  T score;
-};
-
-/// Scores to weights exp(s - max); answers the maximum and the sum of the weights.
-template <typename T>
-std::pair<T, T> weigh(std::vector<Kept<T>> &kept) {
-  T maximum = -std::numeric_limits<T>::infinity(), sum = 0;
-  for (const Kept<T> &entry : kept)
-    maximum = std::max(maximum, entry.score);
-  for (Kept<T> &entry : kept) {
-    entry.score = std::exp(entry.score - maximum);
-    sum += entry.score;
-  }
-  return {maximum, sum};
-}
-
 LogicalResult checkShape(AttentionOp op, StringRef name, const HostTensor *tensor, ArrayRef<int64_t> shape) {
   if (tensor && llvm::equal(tensor->shape, shape))
     return success();
@@ -78,9 +58,9 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
       program = std::move(*compiled);
     return LogicalResult(compiled);
   };
-  Rounding rounding = precision == Precision::Exact ? Rounding::Exact : Rounding::Typed;
   if (failed(translate(op.getMask(), Rounding::Typed, {kMaskKey}, rows.mask)) ||
-      failed(translate(op.getScore(), rounding, {kScoreValue, kScoreKey}, rows.score)))
+      failed(translate(op.getScore(), Rounding::Exact, {kScoreValue, kScoreKey}, rows.exactScore)) ||
+      failed(translate(op.getScore(), Rounding::Typed, {kScoreValue, kScoreKey}, rows.typedScore)))
     return failure();
   return rows;
 }
@@ -97,8 +77,10 @@ AttentionRows::Position AttentionRows::begin(int64_t row) {
   };
   if (mask)
     set(*mask, 0);
-  if (score)
-    set(*score, 1);
+  if (exactScore) {
+    set(*exactScore, 1);
+    set(*typedScore, 1);
+  }
   return at;
 }
 
@@ -117,14 +99,20 @@ int64_t AttentionRows::countKept(int64_t row) {
   return count;
 }
 
-/// The score of one pair: scaled product, then the score region. `keyRow` is the row of `key`.
+/// Row of `key` and `value` that holds key 0 of a head.
+int64_t AttentionRows::getFirstKey(const Position &at) const {
+  return (at.b * extents.keyHeads + at.h / (extents.queryHeads / extents.keyHeads)) * extents.keys;
+}
+
+/// The score of one pair: scaled product, then the score region.
 template <typename T>
-T AttentionRows::getScore(ArrayRef<T> queryRow, int64_t keyRow, int64_t j) {
-  llvm::SmallVector<T, 576> row(extents.headDim);
-  key->read(keyRow * extents.headDim, extents.headDim, row.data());
+T AttentionRows::getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j) {
+  llvm::SmallVector<T, 128> q(extents.headDim), k(extents.headDim);
+  query->read(queryRow * extents.headDim, extents.headDim, q.data());
+  key->read(keyRow * extents.headDim, extents.headDim, k.data());
   T product = 0;
   for (int64_t d = 0; d < extents.headDim; ++d)
-    product += queryRow[d] * row[d];
+    product += q[d] * k[d];
   T s = product * static_cast<T>(scale);
   if (score) {
     score->setFloat(kScoreValue, s);
@@ -137,32 +125,78 @@ T AttentionRows::getScore(ArrayRef<T> queryRow, int64_t keyRow, int64_t j) {
   return s > most ? most : s < -most ? -std::numeric_limits<T>::infinity() : s;
 }
 
+/// The keys that take part in a row.
 template <typename T>
-void AttentionRows::evaluateIn(int64_t row, double *output, double &lse) {
-  Position at = begin(row);
-  int64_t firstKey = (at.b * extents.keyHeads + at.h / (extents.queryHeads / extents.keyHeads)) * extents.keys;
-  std::vector<T> queryRow(extents.headDim), valueRow(extents.valueDim), sum(extents.valueDim);
-  query->read(row * extents.headDim, extents.headDim, queryRow.data());
+std::vector<AttentionRows::Kept<T>> AttentionRows::collect(std::optional<Program> &score, int64_t row,
+                                                           const Position &at) {
   std::vector<Kept<T>> kept;
-  for (int64_t j = 0; j < extents.keys; ++j) {
+  for (int64_t j = 0, first = getFirstKey(at); j < extents.keys; ++j) {
     if (!keeps(j))
       continue;
-    T s = getScore<T>(queryRow, firstKey + j, j);
+    T s = getScore<T>(score, row, first + j, j);
     if (s != -std::numeric_limits<T>::infinity())
-      kept.push_back({j, s});
+      kept.push_back({j, s, 0});
   }
-  auto [maximum, total] = weigh(kept);
-  for (const Kept<T> &entry : kept) {
-    value->read((firstKey + entry.key) * extents.valueDim, extents.valueDim, valueRow.data());
-    for (int64_t d = 0; d < extents.valueDim; ++d)
-      sum[d] += entry.score * valueRow[d];
-  }
-  for (int64_t d = 0; d < extents.valueDim; ++d)
-    output[d] = kept.empty() ? 0 : sum[d] / total;
-  lse = kept.empty() ? -std::numeric_limits<double>::infinity() : double(maximum + std::log(total));
+  return kept;
 }
 
-template void AttentionRows::evaluateIn<double>(int64_t, double *, double &);
-template void AttentionRows::evaluateIn<float>(int64_t, double *, double &);
+template <typename T>
+void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const Result &result) {
+  Position at = begin(row);
+  std::vector<Kept<T>> kept = collect<T>(score, row, at);
+  T maximum = -std::numeric_limits<T>::infinity(), total = 0;
+  for (const Kept<T> &entry : kept)
+    maximum = std::max(maximum, entry.score);
+  for (Kept<T> &entry : kept)
+    total += entry.weight = std::exp(entry.score - maximum);
+  std::vector<T> v(extents.valueDim), sum(extents.valueDim);
+  for (const Kept<T> &entry : kept) {
+    value->read((getFirstKey(at) + entry.key) * extents.valueDim, extents.valueDim, v.data());
+    for (int64_t d = 0; d < extents.valueDim; ++d)
+      sum[d] += entry.weight * v[d];
+  }
+  for (int64_t d = 0; d < extents.valueDim; ++d)
+    result.output[d] = kept.empty() ? 0 : sum[d] / total;
+  *result.lse = kept.empty() ? -std::numeric_limits<double>::infinity() : double(maximum + std::log(total));
+  if constexpr (std::is_same_v<T, float>)
+    if (result.outputSpread)
+      estimateSpread(kept, maximum, total, row, at, result);
+}
+
+/// How far f32 results of this row may lie from the exact ones. Two sources, both by the rules of independent errors:
+/// the largest error that f32 made in a score of this row, weighed by what each key adds to the result; and the
+/// roundings of sums of n terms.
+void AttentionRows::estimateSpread(ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row,
+                                   const Position &at, const Result &result) {
+  constexpr double unit = 0x1p-24;
+  double scoreError = 0, squares = 0, roundings = std::sqrt(double(kept.size()));
+  std::vector<double> v(extents.valueDim), spread(extents.valueDim), magnitude(extents.valueDim);
+  for (const Kept<float> &entry : kept) {
+    int64_t keyRow = getFirstKey(at) + entry.key;
+    double error = std::abs(entry.score - getScore<double>(exactScore, row, keyRow, entry.key));
+    if (std::isfinite(error) && error < std::numeric_limits<float>::max() / 2)
+      scoreError = std::max(scoreError, error);
+    double share = entry.weight / total;
+    squares += share * share;
+    value->read(keyRow * extents.valueDim, extents.valueDim, v.data());
+    for (int64_t d = 0; d < extents.valueDim; ++d) {
+      spread[d] += std::pow(share * (v[d] - result.output[d]), 2);
+      magnitude[d] += share * std::abs(v[d]);
+    }
+  }
+  for (int64_t d = 0; d < extents.valueDim; ++d)
+    result.outputSpread[d] =
+        scoreError * std::sqrt(spread[d]) + unit * (2 * magnitude[d] + roundings * std::abs(result.output[d]));
+  *result.lseSpread = kept.empty() ? 0
+                                   : scoreError * std::sqrt(squares) +
+                                         unit * (2 * (std::abs(maximum) + std::abs(std::log(total))) + roundings);
+}
+
+void AttentionRows::evaluate(int64_t row, const Result &result) {
+  if (precision == Precision::Exact)
+    evaluateIn<double>(exactScore, row, result);
+  else
+    evaluateIn<float>(typedScore, row, result);
+}
 
 } // namespace attn::reference

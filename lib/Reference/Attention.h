@@ -22,28 +22,42 @@ public:
   /// Number of keys that the mask keeps for a row.
   int64_t countKept(int64_t row);
 
-  /// Writes the output row and its log-sum-exp.
-  void evaluate(int64_t row, double *output, double &lse) {
-    return precision == Precision::Exact ? evaluateIn<double>(row, output, lse) : evaluateIn<float>(row, output, lse);
-  }
+  /// Where the results of a row go. The spreads (Single only; may be null) get the error that a straight f32
+  /// implementation has to expect there: see RowSample.
+  struct Result {
+    double *output, *lse;
+    double *outputSpread = nullptr, *lseSpread = nullptr;
+  };
+  void evaluate(int64_t row, const Result &result);
 
 private:
+  /// A kept key, its score, and its weight exp(score - maximum).
+  template <typename T>
+  struct Kept {
+    int64_t key;
+    T score, weight;
+  };
   struct Position {
     int64_t b, h, i;
   };
   Position begin(int64_t row);
   bool keeps(int64_t j);
+  int64_t getFirstKey(const Position &at) const;
   template <typename T>
-  void evaluateIn(int64_t row, double *output, double &lse);
+  T getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j);
   template <typename T>
-  T getScore(llvm::ArrayRef<T> query, int64_t keyRow, int64_t j);
+  std::vector<Kept<T>> collect(std::optional<Program> &score, int64_t row, const Position &at);
+  template <typename T>
+  void evaluateIn(std::optional<Program> &score, int64_t row, const Result &result);
+  void estimateSpread(llvm::ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row, const Position &at,
+                      const Result &result);
 
   Extents extents;
   Precision precision;
   const HostTensor *query, *key, *value;
   double scale;
   int64_t offset; // query position minus query row
-  std::optional<Program> mask, score;
+  std::optional<Program> mask, exactScore, typedScore;
 };
 
 } // namespace attn::reference

@@ -154,11 +154,20 @@ private:
     output.rows = lse.rows = pickRows(output.total, whole && !work ? -1 : maxRows, seed);
     output.values.resize(output.rows.size() * output.width);
     lse.values.resize(lse.rows.size());
+    if (precision == Precision::Single && !whole) {
+      output.spread.resize(output.values.size());
+      lse.spread.resize(lse.values.size());
+    }
     if (work)
       count(*rows, output.rows);
     else
       forEachRow(*rows, output.rows.size(), [&](AttentionRows &local, int64_t k) {
-        local.evaluate(output.rows[k], output.values.data() + k * output.width, lse.values[k]);
+        AttentionRows::Result result{output.values.data() + k * output.width, &lse.values[k]};
+        if (!output.spread.empty()) {
+          result.outputSpread = output.spread.data() + k * output.width;
+          result.lseSpread = &lse.spread[k];
+        }
+        local.evaluate(output.rows[k], result);
       });
     keep(op.getOutput(), std::move(output), whole);
     if (op.getLse())
