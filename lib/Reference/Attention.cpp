@@ -186,7 +186,7 @@ void AttentionRows::estimateSpread(ArrayRef<Kept<float>> kept, float maximum, fl
   }
   for (int64_t d = 0; d < extents.valueDim; ++d)
     result.outputSpread[d] =
-        scoreError * std::sqrt(spread[d]) + unit * (2 * magnitude[d] + roundings * std::abs(result.output[d]));
+        scoreError * std::sqrt(spread[d]) + unit * (2 * magnitude[d] + 2 * roundings * std::abs(result.output[d]));
   *result.lseSpread = kept.empty() ? 0
                                    : scoreError * std::sqrt(squares) +
                                          unit * (2 * (std::abs(maximum) + std::abs(std::log(total))) + roundings);
