@@ -165,7 +165,7 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
 
 /// How far f32 results of this row may lie from the exact ones. Two sources, both by the rules of independent errors:
 /// the largest error that f32 made in a score of this row, weighed by what each key adds to the result; and the
-/// roundings of sums of n terms.
+/// roundings of sums of n terms, of which an output has two.
 void AttentionRows::estimateSpread(ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row,
                                    const Position &at, const Result &result) {
   constexpr double unit = 0x1p-24;

@@ -89,7 +89,8 @@ func::FuncOp MicroKernels::transpose() {
 // begin, restart, check
 //===----------------------------------------------------------------------===//
 
-// m starts as the score with the query's own key row; 0 where there are no keys at all.
+// m starts as the score with the query's own key row; 0 where there are no keys at all, or where that score is not
+// finite: the mask may exclude this key, and then nothing of it may reach the row.
 static void guessReference(Emit &e, Value query, Value key, Value slot, Value row, Value own, Value scale, Value dim,
                            int64_t queries) {
   Value lastQuery = e.sub(e.make<memref::DimOp>(query, e.index(0)), e.index(1));
@@ -109,7 +110,9 @@ static void guessReference(Emit &e, Value query, Value key, Value slot, Value ro
       Values rest = e.loop(whole, dim, 1, {dot}, [&](Value d, ValueRange acc) {
         return Values{e.addf(acc[0], e.mulf(e.load(query, {q, d}), e.load(key, {k, d})))};
       });
-      e.store(e.mulf(rest[0], minus), slot, i);
+      Value guess = e.mulf(rest[0], minus);
+      Value finite = e.cmpf(arith::CmpFPredicate::OEQ, e.subf(guess, guess), e.scalar(0));
+      e.store(e.select(finite, guess, e.scalar(0)), slot, i);
     });
   });
 }
