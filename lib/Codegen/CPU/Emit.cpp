@@ -23,11 +23,15 @@ void Emit::loop(Value lo, Value hi, int64_t step, llvm::function_ref<void(Value)
   });
 }
 
-void Emit::ifThen(Value condition, llvm::function_ref<void()> then) {
-  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+void Emit::ifThen(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
+  auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&op.getThenRegion().front());
   then();
+  if (!otherwise)
+    return;
+  b.setInsertionPointToStart(&op.getElseRegion().front());
+  otherwise();
 }
 
 // Minimax coefficients of 2^f on [0, 1), relative error 7.5e-8.

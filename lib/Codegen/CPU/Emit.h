@@ -75,7 +75,7 @@ public:
   /// for (iv = lo; iv < hi; iv += step) carried = body(iv, carried)
   Values loop(Value lo, Value hi, int64_t step, ValueRange init, llvm::function_ref<Values(Value, ValueRange)> body);
   void loop(Value lo, Value hi, int64_t step, llvm::function_ref<void(Value)> body);
-  void ifThen(Value condition, llvm::function_ref<void()> then);
+  void ifThen(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = nullptr);
 
   /// 2^x with a relative error below 1e-7, as a degree 5 polynomial on [0, 1). 0 for x < -126 or so, large or infinite
   /// for x > 127, NaN for NaN.

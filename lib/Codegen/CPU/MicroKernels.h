@@ -45,6 +45,7 @@ public:
   mlir::func::FuncOp check();
   mlir::func::FuncOp finish(mlir::MemRefType output, mlir::MemRefType lse);
   mlir::func::FuncOp finishPartial(mlir::MemRefType partials);
+  /// O += V^T P. With `skipZero`, values of keys whose weight is 0 take no part, NaN and infinities included.
   mlir::func::FuncOp accumulate(mlir::MemRefType value, bool skipZero);
   /// Scores, regions and weights of a tile in one pass. Returns i1: some sum passed 2^40.
   mlir::func::FuncOp softmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
@@ -62,14 +63,17 @@ private:
   mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::TypeRange results,
                            llvm::function_ref<void(Body &)> body);
   mlir::func::FuncOp transpose();
+  mlir::func::FuncOp accumulateCarefully(mlir::MemRefType value);
+  mlir::func::FuncOp scores(mlir::MemRefType key);
+  void callScores(Emit &e, mlir::MemRefType key, ValueRange args, bool relative);
   Layout layout(Emit &e, Value dim, Value valueDim) const;
   std::string name(llvm::StringRef stem) const;
 
   Values fmaBlock(Emit &e, int64_t rows, ValueRange init, Value lo, Value hi, int64_t unroll,
                   llvm::function_ref<Value(Value, int64_t)> scalarAt,
                   llvm::function_ref<Value(Value, int64_t)> vectorAt, bool skipZero);
-  void valueRows(Emit &e, Value memref, Value weights, Value slot, Value output, Value column, int64_t rows, Value row,
-                 Value count, bool skipZero);
+  void valueRows(Emit &e, ValueRange args, Value output, Value column, int64_t rows, bool skipZero,
+                 llvm::function_ref<void()> careful);
   struct TileCode;
 
   mlir::ModuleOp module;

@@ -42,6 +42,8 @@ struct MicroKernels::TileCode {
   Value slot() { return args[0]; }
   Value lane(int64_t v) { return e.index(v * e.lanes); }
   Value minusM(int64_t v) { return e.vload(slot(), lane(v)); }
+  /// Where the weights of a key row of the tile lie.
+  Value place(Value row, int64_t v) { return e.add(e.mul(row, kernels.queries), v * e.lanes); }
   Value sum(int64_t v) { return e.vload(slot(), e.index(kernels.queries + v * e.lanes)); }
 
   /// K Q^T for key rows row + i .. + rows of the tile, on top of `init`.
@@ -96,44 +98,81 @@ static SmallVector<Type> tileArguments(MLIRContext *context, MemRefType slot, Me
   return types;
 }
 
-// Accumulators start at -m, so that a product ends as the exponent itself and only weights are stored. With a score
-// region the score is needed first.
+void MicroKernels::callScores(Emit &e, MemRefType key, ValueRange args, bool relative) {
+  Values operands(args.take_front(7));
+  operands.push_back(arith::ConstantIntOp::create(e.b, e.loc, relative, 1));
+  func::CallOp::create(e.b, e.loc, scores(key), operands);
+}
+
+// Products of all key rows of the tile, on top of -m or of 0, for what is done row by row behind it: where regions are
+// evaluated their code is needed once, not once per accumulator.
+func::FuncOp MicroKernels::scores(MemRefType key) {
+  MLIRContext *context = module.getContext();
+  Type index = IndexType::get(context);
+  // slot, head_dim, value_dim, weights, key, row, count, on top of -m?
+  SmallVector<Type> types{slotType(), index, index, slotType(), key, index, index, IntegerType::get(context, 1)};
+  return build(name("scores"), types, {}, [&](Body &body) {
+    Emit &e = body.e;
+    TileCode code(*this, body, nullptr, nullptr);
+    Values none, start;
+    for (int64_t v = 0; v < vectors; ++v)
+      start.push_back(e.select(body.args[7], code.minusM(v), e.splat(0)));
+    auto rowsAt = [&](Value i, int64_t rows, ValueRange) {
+      Values init;
+      for (int64_t r = 0; r < rows; ++r)
+        llvm::append_range(init, start);
+      for (auto [n, x] : llvm::enumerate(code.products(i, rows, init)))
+        e.vstore(x, body.args[3], code.place(e.add(i, n / vectors), n % vectors));
+      return Values();
+    };
+    code.forRows(rowsAt, none);
+  });
+}
+
+// Accumulators start at -m, so that a product ends as the exponent itself and only weights are stored. With regions the
+// products are stored first; a score region needs them without -m.
 func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
   MLIRContext *context = module.getContext();
   return build(name(mask ? "softmax_partial" : "softmax"), tileArguments(context, slotType(), key, modify, mask),
                {IntegerType::get(context, 1)}, [&](Body &body) {
                  Emit &e = body.e;
+                 if (modify || mask)
+                   callScores(e, key, body.args, /*relative=*/!modify);
                  TileCode code(*this, body, modify, mask);
-                 Values sums;
-                 for (int64_t v = 0; v < vectors; ++v)
+                 Values sums, reference;
+                 for (int64_t v = 0; v < vectors; ++v) {
                    sums.push_back(code.sum(v));
-                 code.forRows(
-                     [&](Value i, int64_t rows, ValueRange carried) {
-                       Values reference, init;
-                       for (int64_t v = 0; v < vectors; ++v)
-                         reference.push_back(code.minusM(v));
-                       for (int64_t r = 0; r < rows; ++r)
-                         for (int64_t v = 0; v < vectors; ++v)
-                           init.push_back(modify ? e.splat(0) : reference[v]);
-                       Values x = code.products(i, rows, init), sums(carried);
-                       for (int64_t r = 0; r < rows; ++r) {
-                         Value row = e.add(i, r);
-                         code.startRow(row);
-                         for (int64_t v = 0; v < vectors; ++v) {
-                           Value keep, s = code.modified(x[r * vectors + v], v, keep);
-                           if (modify)
-                             s = e.mulf(e.addf(s, reference[v]), e.splat(kLog2e));
-                           Value weight = e.exp2(s, block.exp);
-                           if (keep)
-                             weight = e.select(keep, weight,
-                                               e.splat(0)); // behind the exponential: no NaN can come of a mask
-                           sums[v] = e.addf(sums[v], weight);
-                           e.vstore(weight, body.args[3], e.add(e.mul(row, queries), v * block.lanes));
-                         }
-                       }
-                       return sums;
-                     },
-                     sums);
+                   reference.push_back(code.minusM(v));
+                 }
+                 auto weigh = [&](Value x, Value row, int64_t v, Value &sum) {
+                   Value keep, s = code.modified(x, v, keep);
+                   if (modify)
+                     s = e.mulf(e.addf(s, reference[v]), e.splat(kLog2e));
+                   Value weight = e.exp2(s, block.exp);
+                   if (keep) // behind the exponential: no NaN can come of a mask
+                     weight = e.select(keep, weight, e.splat(0));
+                   sum = e.addf(sum, weight);
+                   e.vstore(weight, body.args[3], code.place(row, v));
+                 };
+                 if (modify || mask)
+                   sums = e.loop(e.index(0), body.args[6], 1, sums, [&](Value row, ValueRange carried) {
+                     Values sums(carried);
+                     code.startRow(row);
+                     for (int64_t v = 0; v < vectors; ++v)
+                       weigh(e.vload(body.args[3], code.place(row, v)), row, v, sums[v]);
+                     return sums;
+                   });
+                 else
+                   code.forRows(
+                       [&](Value i, int64_t rows, ValueRange carried) {
+                         Values init, sums(carried);
+                         for (int64_t r = 0; r < rows; ++r)
+                           llvm::append_range(init, reference);
+                         for (auto [n, x] : llvm::enumerate(code.products(i, rows, init)))
+                           weigh(x, e.add(i, n / vectors), n % vectors, sums[n % vectors]);
+                         return sums;
+                       },
+                       sums);
                  Value high;
                  for (int64_t v = 0; v < vectors; ++v) {
                    e.vstore(sums[v], code.slot(), e.index(2 * queries + v * block.lanes));
@@ -149,15 +188,16 @@ func::FuncOp MicroKernels::raise(MemRefType key, tile::ModifyOp modify, tile::Ma
   return build(name(mask ? "raise_partial" : "raise"), tileArguments(context, slotType(), key, modify, mask), {},
                [&](Body &body) {
                  Emit &e = body.e;
+                 callScores(e, key, body.args, /*relative=*/false);
                  TileCode code(*this, body, modify, mask);
                  Values most;
                  for (int64_t v = 0; v < vectors; ++v)
                    most.push_back(arith::NegFOp::create(e.b, e.loc, code.minusM(v)));
                  most = e.loop(e.index(0), body.args[6], 1, most, [&](Value i, ValueRange carried) {
-                   Values s = code.products(i, 1, Values(vectors, e.splat(0))), most(carried);
+                   Values most(carried);
                    code.startRow(i);
                    for (int64_t v = 0; v < vectors; ++v) {
-                     Value keep, x = code.modified(s[v], v, keep);
+                     Value keep, x = code.modified(e.vload(body.args[3], code.place(i, v)), v, keep);
                      if (keep)
                        x = e.select(keep, x, e.splat(-INFINITY));
                      most[v] = e.select(e.cmpf(arith::CmpFPredicate::OGT, x, most[v]), x, most[v]);
