@@ -105,7 +105,7 @@ FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &opt
   buildLLVM(pm, options);
   if (failed(pm.run(*module)))
     return failure();
-  return makeNative(*module, options.target, options.threads, entries, options.jit);
+  return makeNative(*module, options.target, options.threads, entries, !options.jit);
 }
 
 FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileToObject(ModuleOp spec, const CompileOptions &options) {

@@ -48,12 +48,11 @@ llvm::Expected<Kernel> Kernel::compile(func::FuncOp func, const RunOptions &opti
   compileOptions.target = *target;
   compileOptions.schedule = options.schedule;
   compileOptions.threads = hasOpenMP();
+  compileOptions.jit = true;
   OwningOpRef<ModuleOp> module = isolate(func);
   FailureOr<NativeModule> native = compileToNative(*module, compileOptions);
   if (failed(native))
     return makeError("'", func.getName(), "' could not be compiled");
-  // ORC has no thread-local storage of its own.
-  native->machine->Options.EmulatedTLS = true;
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream os(bytes);
   if (failed(emitMachineCode(*native, os, /*assembly=*/false)))

@@ -1,6 +1,7 @@
 //===- Kernel.cpp - A compiled function in this process ---------------------===//
 #include "Kernel.h"
 #include "attn/Runtime/Abi.h"
+#include "attn/Runtime/Bitcode.h"
 #include "attn/Support/Errors.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -12,7 +13,7 @@
 extern "C" void omp_set_num_threads(int);
 extern "C" int omp_get_max_threads(void);
 #endif
-// The last error of compiled code is thread-local, in the emulated form a JIT can link; libgcc and compiler-rt have
+// The last error of the runtime is thread-local, in the emulated form a JIT can link; libgcc and compiler-rt have
 // this.
 extern "C" void *__emutls_get_address(void *);
 
@@ -77,6 +78,10 @@ Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef na
   auto jit = makeJIT();
   if (!jit)
     return jit.takeError();
+  ArrayRef<unsigned char> runtime = runtimeObject(hasOpenMP());
+  StringRef bytes(reinterpret_cast<const char *>(runtime.data()), runtime.size());
+  if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBuffer(bytes, "attn runtime", false)))
+    return std::move(error);
   if (Error error = (*jit)->addObjectFile(std::move(object)))
     return std::move(error);
   Kernel kernel(std::move(*jit));

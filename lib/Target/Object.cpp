@@ -22,14 +22,13 @@ using namespace mlir;
 
 namespace attn {
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &target, bool emulatedTLS) {
+static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &target) {
   llvm::Triple triple(target.triple);
   std::string error;
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!backend)
     return nullptr;
   llvm::TargetOptions options;
-  options.EmulatedTLS = emulatedTLS;
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.cpu, target.features, options,
                                                                            llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                                                            llvm::CodeGenOptLevel::Aggressive));
@@ -86,7 +85,7 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
 }
 
 FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, bool threads,
-                                   ArrayRef<std::string> entries, bool emulatedTLS) {
+                                   ArrayRef<std::string> entries, bool withRuntime) {
   NativeModule native;
   native.context = std::make_unique<llvm::LLVMContext>();
   registerBuiltinDialectTranslation(*module.getContext());
@@ -94,12 +93,12 @@ FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, b
   native.module = translateModuleToLLVMIR(module, *native.context, "attn");
   if (!native.module)
     return module.emitError("translation to LLVM IR failed");
-  native.machine = createMachine(target, emulatedTLS);
+  native.machine = createMachine(target);
   if (!native.machine)
     return module.emitError() << "LLVM has no back end for " << target.triple;
   native.module->setTargetTriple(native.machine->getTargetTriple());
   native.module->setDataLayout(native.machine->createDataLayout());
-  if (failed(linkRuntime(*native.module, threads)))
+  if (withRuntime && failed(linkRuntime(*native.module, threads)))
     return module.emitError("the runtime could not be linked into the module");
   llvm::internalizeModule(*native.module, [&](const llvm::GlobalValue &value) {
     return value.isWeakForLinker() || llvm::is_contained(entries, value.getName());
@@ -110,8 +109,24 @@ FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, b
   return std::move(native);
 }
 
+namespace {
+
+/// LLVM's passes of code generation but the strength reduction of loops, which takes a fifth of the time: addresses in
+/// the hot loops are a base and a counter already, and without it they run as fast.
+class CodeGenPasses : public llvm::legacy::PassManager {
+public:
+  void add(llvm::Pass *pass) override {
+    if (pass->getPassName() == "Loop Strength Reduction")
+      delete pass;
+    else
+      PassManager::add(pass);
+  }
+};
+
+} // namespace
+
 LogicalResult emitMachineCode(NativeModule &native, llvm::raw_pwrite_stream &os, bool assembly) {
-  llvm::legacy::PassManager passes;
+  CodeGenPasses passes;
   passes.add(llvm::createTargetTransformInfoWrapperPass(native.machine->getTargetIRAnalysis()));
   auto type = assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
   if (native.machine->addPassesToEmitFile(passes, os, nullptr, type))

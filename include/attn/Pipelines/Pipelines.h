@@ -17,7 +17,7 @@ struct CompileOptions {
   TargetModel target;
   ScheduleOverrides schedule;
   bool threads = true;
-  bool jit = false; // the object is loaded into this process, where thread-local variables are emulated
+  bool jit = false; // the object is loaded into this process, beside runtimeObject() of attn/Runtime/Bitcode.h
 };
 
 /// attn -> attn with a schedule on every op.

@@ -13,6 +13,10 @@ namespace attn {
 /// (__kmpc_*), else libc alone.
 llvm::ArrayRef<unsigned char> runtimeBitcode(bool threads);
 
+/// The same as an object file for this machine, to be loaded into this process beside objects without a runtime of
+/// their own; its thread-local variable is in the emulated form that a JIT can link.
+llvm::ArrayRef<unsigned char> runtimeObject(bool threads);
+
 } // namespace attn
 
 #endif

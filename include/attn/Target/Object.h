@@ -20,9 +20,10 @@ struct NativeModule {
 };
 
 /// Translates a module of the LLVM dialect for `target`; only the functions in `entries` (and the runtime's
-/// attn_last_error and attn_plan_free) are exported.
+/// attn_last_error and attn_plan_free) are exported. Without `withRuntime` the object calls the runtime of the process
+/// it is loaded into: compiling the runtime would be half of the time.
 mlir::FailureOr<NativeModule> makeNative(mlir::ModuleOp module, const TargetModel &target, bool threads,
-                                         llvm::ArrayRef<std::string> entries, bool emulatedTLS = false);
+                                         llvm::ArrayRef<std::string> entries, bool withRuntime = true);
 
 /// Writes assembly or an object file. The module is used up.
 mlir::LogicalResult emitMachineCode(NativeModule &native, llvm::raw_pwrite_stream &os, bool assembly);
