@@ -265,8 +265,25 @@ static void next_row(const Table *table, Box *box) {
   }
 }
 
-void attn_range(const AttnTables *tables, int64_t index, const int64_t *lo, const int64_t *hi, int64_t *min_max) {
-  const Table *table = &tables->tables[index];
+/* The usual box lies in one row: neither counted nor walked. Answers 0 where it does not. */
+static int query_single_row(const Table *table, const int64_t *lo, const int64_t *hi, Range *range) {
+  int64_t row = 0, offset = 0, dim = table->dim;
+  if (table->rows == 0 || table->rank == 0 || lo[dim] > hi[dim])
+    return 0;
+  for (int64_t d = 0; d < table->rank; d++) {
+    if (d == dim)
+      continue;
+    if (lo[d] != hi[d])
+      return 0;
+    int64_t at = clamp(lo[d], table->extents[d]);
+    row = row * table->extents[d] + at;
+    offset += at * table->strides[d];
+  }
+  *range = query_row(table, row, offset, clamp(lo[dim], table->extents[dim]), clamp(hi[dim], table->extents[dim]) + 1);
+  return 1;
+}
+
+static Range query_box(const Table *table, const int64_t *lo, const int64_t *hi) {
   Box box;
   int64_t rows = make_box(table, lo, hi, &box);
   Range range = rows ? (Range){INT64_MAX, INT64_MIN} : element_range(table);
@@ -274,6 +291,14 @@ void attn_range(const AttnTables *tables, int64_t index, const int64_t *lo, cons
     range = join(range, query_box_row(table, &box));
     next_row(table, &box);
   }
+  return range;
+}
+
+void attn_range(const AttnTables *tables, int64_t index, const int64_t *lo, const int64_t *hi, int64_t *min_max) {
+  const Table *table = &tables->tables[index];
+  Range range;
+  if (!query_single_row(table, lo, hi, &range))
+    range = query_box(table, lo, hi);
   /* A negative value is no member, although a clamped read would find column 0. */
   if (table->kind == ATTN_MEMBERS && lo[table->dim] < 0) {
     range.lo = 0;
