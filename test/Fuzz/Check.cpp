@@ -238,6 +238,26 @@ bool isAlike(double a, double b) {
   return std::isnan(a) ? std::isnan(b) : a == b;
 }
 
+/// How far the other results are from the exact one, where all are finite.
+double distance(const RowSample &exact, llvm::ArrayRef<const RowSample *> others, int64_t at) {
+  double most = 0;
+  for (const RowSample *other : others)
+    if (std::isfinite(other->values[at]) && std::isfinite(exact.values[at]))
+      most = std::max(most, std::abs(other->values[at] - exact.values[at]));
+  return most;
+}
+
+/// The largest finite number among queries, keys and values.
+double largestOperand(const HostTensors &inputs) {
+  double largest = 0;
+  for (const HostTensor &input : inputs)
+    if (input.getRank() == 4 && input.isFloat())
+      for (int64_t at = 0, e = input.getNumElements(); at < e; ++at)
+        if (double size = std::abs(input.getDouble(at)); std::isfinite(size))
+          largest = std::max(largest, size);
+  return largest;
+}
+
 Outcome Checker::compare(const HostTensors &inputs, const HostTensors &results, const std::string &where) {
   Samples exact, folded;
   std::vector<Samples> plain, near;
@@ -245,35 +265,25 @@ Outcome Checker::compare(const HostTensors &inputs, const HostTensors &results, 
     return fail("reference", where + "the reference fails\n");
   if (!evaluate(*canonical->getOps<func::FuncOp>().begin(), inputs, folded, Precision::Exact))
     return fail("reference", where + "the reference fails on the canonical form\n");
-  double largest = 0;
-  for (const HostTensor &input : inputs)
-    if (input.getRank() == 4 && input.isFloat())
-      for (int64_t at = 0, e = input.getNumElements(); at < e; ++at)
-        if (double size = std::abs(input.getDouble(at)); std::isfinite(size))
-          largest = std::max(largest, size);
+  double largest = largestOperand(inputs);
   for (auto [number, result] : llvm::enumerate(results)) {
     const RowSample &wanted = exact[number];
+    llvm::SmallVector<const RowSample *> others;
+    for (const Samples &sample : llvm::concat<const Samples>(plain, near))
+      others.push_back(&sample[number]);
+    double unavoidable = 0; // of the whole result
+    for (int64_t at = 0; at < int64_t(wanted.values.size()); ++at)
+      unavoidable = std::max(unavoidable, distance(wanted, others, at));
     for (int64_t row = 0; row < int64_t(wanted.rows.size()); ++row) {
-      double allowed = 0, size = result.getRank() == 4 ? largest : 0;
-      for (int64_t at = row * wanted.width; at < (row + 1) * wanted.width; ++at) {
-        double value = wanted.values[at];
-        auto widen = [&](double other) {
-          if (std::isfinite(other) && std::isfinite(value))
-            allowed = std::max(allowed, std::abs(other - value));
-        };
-        for (const Samples &sample : plain)
-          widen(sample[number].values[at]);
-        for (const Samples &sample : near)
-          widen(sample[number].values[at]);
-        if (std::isfinite(value))
-          size = std::max(size, std::abs(value));
+      int64_t begin = row * wanted.width, end = begin + wanted.width;
+      double inRow = 0, size = result.getRank() == 4 ? largest : 1; // a logarithm of a sum near 1 has its error
+      for (int64_t at = begin; at < end; ++at) {
+        inRow = std::max(inRow, distance(wanted, others, at));
+        size = std::max(size, std::isfinite(wanted.values[at]) ? std::abs(wanted.values[at]) : 0);
       }
-      allowed = 4 * allowed + 16 * 0x1p-24 * size;
-      for (int64_t at = row * wanted.width; at < (row + 1) * wanted.width; ++at) {
+      double allowed = std::max(4 * inRow, 2 * unavoidable) + 16 * 0x1p-24 * size;
+      for (int64_t at = begin; at < end; ++at) {
         double value = wanted.values[at], got = result.getDouble(at), fold = folded[number].values[at];
-        auto fits = [&](double value) {
-          return isAlike(got, value) && (!std::isfinite(value) || std::abs(got - value) <= allowed);
-        };
         std::string text;
         llvm::raw_string_ostream os(text);
         os << where << "result " << number << " (" << toString(result) << "), element " << at << ": ";
@@ -281,10 +291,14 @@ Outcome Checker::compare(const HostTensors &inputs, const HostTensors &results, 
           os << "the canonical form means " << fold << " instead of " << value << "\n";
           return fail("canonical form", text);
         }
+        auto fits = [&](double value) {
+          return isAlike(got, value) && (!std::isfinite(value) || std::abs(got - value) <= allowed);
+        };
         // Where f32 overflows on the way and double does not, either is right.
-        if (fits(value) || llvm::any_of(plain, [&, number = number](const Samples &s) {
-              return !isAlike(value, s[number].values[at]) && fits(s[number].values[at]);
-            }))
+        auto overflows = [&](const RowSample *plain) {
+          return !isAlike(value, plain->values[at]) && fits(plain->values[at]);
+        };
+        if (fits(value) || llvm::any_of(others, overflows))
           continue;
         os << got << " instead of " << value << ", plain f32 " << plain[0][number].values[at] << ", allowed " << allowed
            << "\n";
