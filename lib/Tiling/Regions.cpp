@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Task.h"
+#include "attn/Pattern/Division.h"
 #include "attn/Pattern/Expand.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -107,37 +108,6 @@ static Value loadElement(OpBuilder &b, Location loc, Value memref, ValueRange in
     return v;
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(v.getType()));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, v, zero);
-}
-
-//===----------------------------------------------------------------------===//
-// Division
-//===----------------------------------------------------------------------===//
-
-// An integer division that has no result traps on a CPU; in a region it is 0 (see Spec.md). Divisors that are constants
-// need no guard.
-static void guardDivision(OpBuilder &b, Operation *op) {
-  if (!isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
-           arith::RemUIOp>(op))
-    return;
-  APInt known;
-  if (matchPattern(op->getOperand(1), m_ConstantInt(&known)) && !known.isZero() && !known.isAllOnes())
-    return;
-  Location loc = op->getLoc();
-  Type type = op->getResult(0).getType();
-  unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  auto constant = [&](const APInt &v) -> Value { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, v)); };
-  auto equal = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y); };
-  b.setInsertionPoint(op);
-  Value zero = constant(APInt(bits, 0)), bad = equal(op->getOperand(1), zero);
-  if (isa<arith::DivSIOp, arith::CeilDivSIOp, arith::FloorDivSIOp, arith::RemSIOp>(op)) {
-    Value least = equal(op->getOperand(0), constant(APInt::getSignedMinValue(bits)));
-    Value minusOne = equal(op->getOperand(1), constant(APInt::getAllOnes(bits)));
-    bad = arith::OrIOp::create(b, loc, bad, arith::AndIOp::create(b, loc, least, minusOne));
-  }
-  op->setOperand(1, arith::SelectOp::create(b, loc, bad, constant(APInt(bits, 1)), op->getOperand(1)));
-  b.setInsertionPointAfter(op);
-  auto guarded = arith::SelectOp::create(b, loc, bad, zero, op->getResult(0));
-  op->getResult(0).replaceAllUsesExcept(guarded, guarded);
 }
 
 namespace {
@@ -278,37 +248,14 @@ void fillModify(tile::ModifyOp op, const KernelSource &source, RegionInputs inpu
   Block &body = startBody(op.getBody(), b, /*score=*/true);
   RegionFiller filler(body, source, inputs);
   AttentionOp attention = source.op;
-  Block &from = *attention.getScoreBlock();
-  IRMapping map;
-  map.map(from.getArguments(), body.getArguments().take_front(5));
-  auto import = [&](Value v) {
-    if (map.contains(v) || v.getParentRegion() == from.getParent())
-      return;
-    if (Operation *def = v.getDefiningOp(); def && !isa<TensorType>(v.getType())) {
-      for (Value operand : def->getOperands())
-        if (!map.contains(operand))
-          map.map(operand, isa<TensorType>(operand.getType()) ? filler.standIn(operand) : operand);
-      OpBuilder at = OpBuilder::atBlockEnd(&body);
-      map.map(v, at.clone(*def, map)->getResult(0));
-      return;
-    }
-    map.map(v, filler.standIn(v));
-  };
-  for (Operation &inner : from.without_terminator()) {
-    for (Value operand : inner.getOperands())
-      import(operand);
-    b.setInsertionPointToEnd(&body);
-    if (isa<NumQueriesOp>(inner))
-      map.map(inner.getResult(0), body.getArgument(5));
-    else if (isa<NumKeysOp>(inner))
-      map.map(inner.getResult(0), body.getArgument(6));
-    else
-      b.clone(inner, map);
-  }
-  Value result = from.getTerminator()->getOperand(0);
-  import(result);
+  ExpandOptions options;
+  options.numQueries = body.getArgument(5);
+  options.numKeys = body.getArgument(6);
+  options.capture = [&](Value outside) { return filler.standIn(outside); };
   b.setInsertionPointToEnd(&body);
-  tile::YieldOp::create(b, op.getLoc(), map.lookup(result));
+  Value score =
+      cloneScoreInto(b, *attention.getScoreBlock(), body.getArgument(0), body.getArguments().slice(1, 4), options);
+  tile::YieldOp::create(b, op.getLoc(), score);
   filler.lower();
   filler.makeCapturesExplicit();
 }

@@ -319,7 +319,9 @@ Lanes LaneRegion::arithmetic(Operation &op, ArrayRef<Lanes> x) {
   }
   if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
     Type element = elementOf(result);
-    if (isa<arith::IndexCastUIOp>(op) && x[0].lo < 0 && element != getElementTypeOrSelf(operands[0].getType()))
+    auto from = dyn_cast<IntegerType>(op.getOperand(0).getType()); // index values are wide enough already
+    bool widens = from && from.getWidth() < element.getIntOrFloatBitWidth();
+    if (isa<arith::IndexCastUIOp>(op) && x[0].lo < 0 && widens)
       out.value = e.make<arith::ExtUIOp>(vectorType(element, e.lanes), operands[0]);
     else
       out.value = castTo(e, operands[0], element);
