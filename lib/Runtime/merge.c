@@ -1,4 +1,5 @@
-/* Joins the parts of split keys: sum(exp2(m_c - m) acc_c) / sum(exp2(m_c - m) l_c), and lse = (m + log2 l) ln 2. */
+/* Joins the parts of split keys: sum(exp2(m_c - m) acc_c) / sum(exp2(m_c - m) l_c), and lse = (m + log2 l) ln 2; in
+ * natural units exp and m + ln l. (Turning these into log2 units would overflow near the largest and least score.) */
 #include "Internal.h"
 
 #include <string.h>
@@ -81,7 +82,7 @@ static void store(const AttnProblem *problem, int64_t offset, float value) {
 
 /* Leaves the weight exp2(m_c - m) of each part in place of its m; answers the joined m and l. A part with l == 0 saw no
  * key. */
-static void weigh_parts(float *part, int64_t stride, int64_t parts, int64_t dim, float *m, float *l) {
+static void weigh_parts(float *part, int64_t stride, int64_t parts, int64_t dim, float unit, float *m, float *l) {
   *m = -__builtin_inff();
   *l = 0.0f;
   for (int64_t c = 0; c < parts; c++)
@@ -89,7 +90,7 @@ static void weigh_parts(float *part, int64_t stride, int64_t parts, int64_t dim,
       *m = part[c * stride + dim];
   for (int64_t c = 0; c < parts; c++) {
     float *own = &part[c * stride + dim];
-    own[0] = own[1] != 0.0f ? exp2_of(own[0] - *m) : 0.0f;
+    own[0] = own[1] != 0.0f ? exp2_of((own[0] - *m) * unit) : 0.0f;
     *l += own[0] * own[1];
   }
 }
@@ -100,7 +101,7 @@ static void merge_row(const AttnProblem *problem, float *part, int64_t stride, i
   const int64_t dim = problem->value_dim, *out = problem->out->extents + 4;
   int64_t base = b * out[0] + h * out[1] + token * out[2];
   float m, l;
-  weigh_parts(part, stride, parts, dim, &m, &l);
+  weigh_parts(part, stride, parts, dim, problem->natural_partials ? 1.44269504f : 1.0f, &m, &l);
   float inverse = l != 0.0f ? 1.0f / l : 0.0f;
   for (int64_t d = 0; d < dim; d++) {
     float sum = 0.0f;
@@ -112,7 +113,8 @@ static void merge_row(const AttnProblem *problem, float *part, int64_t stride, i
   if (!problem->lse)
     return;
   const int64_t *lse = problem->lse->extents + 3;
-  float value = l != 0.0f ? (float)((double)m * 0.6931471805599453 + log_of(l)) : -__builtin_inff();
+  double unit = problem->natural_partials ? 1.0 : 0.6931471805599453;
+  float value = l != 0.0f ? (float)((double)m * unit + log_of(l)) : -__builtin_inff();
   ((float *)problem->lse->data)[b * lse[0] + h * lse[1] + token * lse[2]] = value;
 }
 

@@ -73,7 +73,8 @@ AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
                          .out = &tensors[kernel->out],
                          .lse = kernel->lse >= 0 ? &tensors[kernel->lse] : NULL,
                          .out_code = out->dtype_code,
-                         .out_bits = out->bits};
+                         .out_bits = out->bits,
+                         .natural_partials = kernel->natural_partials};
   problem.shape = (AttnPlanShape){problem.query->extents[0], problem.query->extents[1], problem.query->extents[2],
                                   problem.key->extents[2], call->program.function->threads};
   problem.kv_heads = problem.key->extents[1];

@@ -35,6 +35,7 @@ DictionaryAttr kernelConfig(OpBuilder &b, const KernelSource &source) {
       {"group_tiles", s.getGroup()},
       {"split_keys", s.getSplit()},
       {"split_tasks", kSplitTasks},
+      {"natural_partials", op.getScoreBlock() != nullptr},
       {"scratch_base", s.getKeyTile() * tile + 3 * slots},
       {"scratch_per_dim", slots},
       {"scratch_per_value_dim", slots},

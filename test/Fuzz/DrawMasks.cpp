@@ -145,8 +145,7 @@ Expression Generator::set() {
     at += (at.empty() ? "@" : ", @") + std::string(1, letter);
   }
   dims.push_back(Extent{-1, 1, 1, between(1, 8)});
-  std::string t = capture(pick({"i8", "i16", "i32", "i64", "index"}), dims,
-                          chance(5) ? Filling::Extreme : Filling::Uniform, -4, inBlocks ? 8 : 120);
+  std::string t = capture(pick({"i8", "i16", "i32", "i64", "index"}), dims, Filling::Uniform, -4, inBlocks ? 8 : 120);
   std::string name = form == 0 ? "column_in" : form == 1 ? "row_in" : "in_table", value = form == 1 ? "@i" : "@j";
   return {
       "attn.contains %" + t + "[" + at + "], " + value + " : !" + t, "i1", {}, name + "(%" + t + " : !" + t + ")", 0};

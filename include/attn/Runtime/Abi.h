@@ -80,6 +80,7 @@ typedef struct {
   int64_t split_tasks; /* tasks to aim for: below it groups get smaller, then keys are split; 0: neither */
   /* Floats of scratch a task needs: base + per_dim * head_dim + per_value_dim * value_dim. */
   int64_t scratch_base, scratch_per_dim, scratch_per_value_dim;
+  int64_t natural_partials;                    /* 1: m of partial results is in natural units, not in log2 units */
   int64_t code_classify, code_task, code_tail; /* indices into the code pointer list; tail may equal task */
 } AttnKernel;
 
@@ -140,8 +141,8 @@ typedef struct {
 
 /* Runs one task. `operands`: query, key, value, out, lse (null if none), then captured and MEMBERS tables in table
  * order. `offsets` points at the entry of the task's first query tile, `runs` at the whole list. `scratch` is 64-byte
- * aligned. `partials` (split keys only): per row value_dim floats of sum(exp2(x - m) v), then m (log2 units), then l =
- * sum(exp2(x - m)). */
+ * aligned. `partials` (split keys only): per row value_dim floats of sum(exp2(x - m) v), then m (log2 units; with
+ * natural_partials exp and natural units), then l = sum(exp2(x - m)). */
 typedef void (*AttnTaskFn)(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets,
                            const AttnRun *runs, float *scratch, float *partials);
 

@@ -39,6 +39,7 @@ void setField(AttnKernel &kernel, StringRef name, int64_t value) {
       {"group_tiles", &kernel.group_tiles},
       {"split_keys", &kernel.split_keys},
       {"split_tasks", &kernel.split_tasks},
+      {"natural_partials", &kernel.natural_partials},
       {"scratch_base", &kernel.scratch_base},
       {"scratch_per_dim", &kernel.scratch_per_dim},
       {"scratch_per_value_dim", &kernel.scratch_per_value_dim},

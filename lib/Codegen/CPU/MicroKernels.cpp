@@ -262,8 +262,6 @@ func::FuncOp MicroKernels::finishPartial(MemRefType partials) {
         e.store(e.load(slot, e.add(e.add(at.output, e.mul(d, queries)), i)), to, e.add(start, d));
       });
       Value m = arith::NegFOp::create(e.b, e.loc, e.load(slot, i));
-      if (natural) // partial results count in powers of two; the least finite score has no such form
-        m = e.atLeast(e.mulf(m, e.scalar(1.44269504088896341f)), e.scalar(-FLT_MAX));
       e.store(m, to, e.add(start, valueDim));
       e.store(e.load(slot, e.add(i, queries)), to, e.add(e.add(start, valueDim), 1));
     });

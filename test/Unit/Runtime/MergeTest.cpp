@@ -20,7 +20,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 struct Row {
   float out = NAN, lse = NAN;
 
-  Row(std::vector<std::array<float, 3>> parts) {
+  Row(std::vector<std::array<float, 3>> parts, bool natural = false) {
     AttnMemRef outRef = {nullptr, &out, 0, {1, 1, 1, 1, 1, 1, 1, 1}}, lseRef = {nullptr, &lse, 0, {1, 1, 1, 1, 1, 1}};
     AttnProblem problem = {};
     problem.value_dim = 1;
@@ -28,6 +28,7 @@ struct Row {
     problem.lse = &lseRef;
     problem.out_code = kDLFloat;
     problem.out_bits = 32;
+    problem.natural_partials = natural;
     attn_merge(&problem, parts[0].data(), parts.size(), 0, 0, 0, 1, 1);
   }
 };
@@ -52,6 +53,20 @@ TEST(Merge, AgreesWithLibm) {
     Row row(parts);
     ASSERT_NEAR(row.out, sum / l, 4e-7 * size / l);
     ASSERT_NEAR(row.lse, (m + std::log2(l)) * M_LN2, 2e-7 * (1 + std::abs(m) + std::log2(l)));
+  }
+}
+
+TEST(Merge, NaturalUnits) {
+  Row close({{6, 3, 2}, {10, 2, 1}}, /*natural=*/true);
+  double less = std::exp(-1.0);
+  EXPECT_NEAR(close.out, (6 + less * 10) / (2 + less), 1e-6);
+  EXPECT_NEAR(close.lse, 3 + std::log(2 + less), 1e-6);
+  // At the ends of the range nothing overflows, and the larger part wins.
+  float most = std::numeric_limits<float>::max();
+  for (float sign : {1.0f, -1.0f}) {
+    Row far({{6, sign * most, 2}, {10, sign * 0.9f * most, 1}}, /*natural=*/true);
+    EXPECT_EQ(far.out, sign > 0 ? 3 : 10);
+    EXPECT_EQ(far.lse, sign > 0 ? most : -0.9f * most);
   }
 }
 
