@@ -116,7 +116,7 @@ int attn_check_heads(AttnCall *call);
 int attn_check_overlap(AttnCall *call, int64_t count);
 
 /* problem.c: the tensors that are no arguments, and each kernel with its operands. */
-int attn_describe_internals(AttnCall *call);
+int attn_describe_rest(AttnCall *call, int64_t first);
 int attn_allocate_internals(AttnCall *call);
 void attn_free_internals(AttnCall *call);
 AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index);

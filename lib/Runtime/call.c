@@ -36,7 +36,7 @@ static int check(AttnCall *call, const DLTensor *const *args, int mode) {
   int64_t count = mode == ATTN_CALL_PLAN ? count_inputs(&call->program) : call->program.function->num_arguments;
   int status = attn_check_arguments(call, args, count);
   if (status == ATTN_OK)
-    status = attn_describe_internals(call);
+    status = attn_describe_rest(call, count);
   if (status == ATTN_OK)
     status = attn_check_heads(call);
   return status == ATTN_OK ? attn_check_overlap(call, count) : status;

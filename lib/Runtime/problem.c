@@ -14,7 +14,7 @@ static int compact_strides(AttnMemRef *memref, int64_t rank, int64_t bytes, int6
   return __builtin_mul_overflow(elements, bytes, size) || *size > INT64_MAX - 64 ? ATTN_OUT_OF_MEMORY : ATTN_OK;
 }
 
-/* Extents and strides of a tensor that is not an argument; constants have their data as well. */
+/* Extents and strides of a tensor that was not handed over; constants have their data as well. */
 static int describe(AttnCall *call, int64_t t) {
   const AttnTensor *tensor = &call->program.tensors[t];
   AttnMemRef *memref = &call->tensors[t];
@@ -41,8 +41,9 @@ static int no_memory(AttnCall *call, int64_t t) {
                    attn_tensor_name(&call->program, t));
 }
 
-int attn_describe_internals(AttnCall *call) {
-  for (int64_t t = call->program.function->num_arguments; t < call->program.function->num_tensors; t++)
+/* From tensor `first` on: what is no argument, and the outputs where a plan is made without them. */
+int attn_describe_rest(AttnCall *call, int64_t first) {
+  for (int64_t t = first; t < call->program.function->num_tensors; t++)
     if (describe(call, t) != ATTN_OK)
       return no_memory(call, t);
   return ATTN_OK;

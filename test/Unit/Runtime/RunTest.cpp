@@ -149,10 +149,11 @@ int32_t classifyByConstant(AttnMemRef *const *operands, const AttnTables *tables
   return ATTN_FULL;
 }
 
-TEST(Run, KernelsInOrderWithIntermediatesAndConstants) {
+/// Two kernels; what the second reads of the first is an intermediate, or an output that a plan is made without.
+static void runTwoKernels(AttnTensorRole role) {
   Function function = makeAttention(8, 8, true);
-  AttnTensor middle = function.tensors[3]; // as out, but not an argument
-  middle.role = ATTN_TEMPORARY;
+  AttnTensor middle = function.tensors[3]; // as out
+  middle.role = role;
   function.tensors.push_back(middle);
   int64_t constant = function.addTensor("one", ATTN_CONSTANT, {}, kDLInt, 32);
   function.tensors[constant].constant = function.addCode(getOne);
@@ -171,13 +172,22 @@ TEST(Run, KernelsInOrderWithIntermediatesAndConstants) {
   plainKernel = {[](int64_t, int64_t, int64_t, int64_t) { return true; }, 1, 48, std::vector<int>(120), 124};
   attn_plan *plan = nullptr;
   ASSERT_EQ(function.call({&q, &k, &v}, ATTN_CALL_PLAN, &plan), ATTN_OK) << attn_last_error();
-  ASSERT_EQ(function.call({&q, &k, &v, &out, &lse}, ATTN_CALL_RUN, &plan), ATTN_OK) << attn_last_error();
+  Tensor written{{1, 2, 60, 8}};
+  std::vector<Tensor *> arguments{&q, &k, &v, &out, &lse};
+  if (role == ATTN_OUTPUT)
+    arguments.push_back(&written);
+  ASSERT_EQ(function.call(arguments, ATTN_CALL_RUN, &plan), ATTN_OK) << attn_last_error();
   attn_plan_free(plan);
   Tensor between{{1, 2, 60, 8}}, wanted{{1, 2, 60, 8}}, wantedLse{{1, 2, 60}};
   reference(q, k, v, 0, between, wantedLse);
   reference(between, k, v, 0, wanted, wantedLse);
   expectNear(out, wanted, "out");
   expectNear(lse, wantedLse, "lse");
+  if (role == ATTN_OUTPUT)
+    expectNear(written, between, "the output between");
 }
+
+TEST(Run, KernelsInOrderWithIntermediatesAndConstants) { runTwoKernels(ATTN_TEMPORARY); }
+TEST(Run, KernelsInOrderWithAnOutputBetween) { runTwoKernels(ATTN_OUTPUT); }
 
 } // namespace
