@@ -211,7 +211,11 @@ func::FuncOp MicroKernels::raise(MemRefType key, tile::ModifyOp modify, tile::Ma
                    Value difference = e.select(none, e.splat(0), e.subf(old, most[v]));
                    if (natural)
                      difference = e.mulf(difference, e.splat(kLog2e));
-                   factor.push_back(e.exp2(e.atLeast(difference, e.splat(-126)), block.exp));
+                   // Where the reference stays, nothing is scaled: the polynomial of 2^0 is not quite 1, and there may
+                   // be thousands of tiles.
+                   Value stays = e.cmpf(arith::CmpFPredicate::OEQ, difference, e.splat(0));
+                   Value power = e.exp2(e.atLeast(difference, e.splat(-126)), block.exp);
+                   factor.push_back(e.select(stays, e.splat(1), power));
                    e.vstore(arith::NegFOp::create(e.b, e.loc, most[v]), code.slot(), code.lane(v));
                    e.vstore(e.mulf(code.sum(v), factor[v]), code.slot(), e.index(queries + v * block.lanes));
                  }
