@@ -222,6 +222,39 @@ def arbitrary_masks(s):
         s.check(f"bias {name}", attention("causal", add, args=f"%m: {kind}", lse=True), ["B=2,H=2,N=65,M=130", "B=1,H=3,N=3,M=2"])
 
 
+def regions(s):
+    """What arithmetic in a region may be: nothing traps, nothing is cut off, all extents are known."""
+    lengths = write_npy(s.path("divisors.npy"), "q", [90], [(i % 7) - 3 for i in range(90)])
+    kind = "tensor<?xi64>"
+    read = [f"%d = tensor.extract %n[%j] : {kind}", "%x = arith.index_cast %i : index to i64"]
+    for op in ("floordivsi", "divsi", "ceildivsi", "remsi", "divui", "ceildivui", "remui"):
+        mask = index_region([*read, f"%y = arith.{op} %x, %d : i64", "%o = arith.constant 5 : i64", "%z = arith.cmpi slt, %y, %o : i64",
+                             "attn.yield %z : i1"])
+        s.check(f"{op} by any number", attention(mask, args=f"%n: {kind}", lse=True, align="bottom_right"), "N=90,M=90,H=2,D=8",
+                files={"n": lengths})
+    for op in ("floordivs", "divs", "ceildivs", "rems", "divu", "ceildivu", "remu"):
+        mask = index_region([f"%d = tensor.extract %n[%h] : {kind}", "%e = index.casts %d : i64 to index", f"%y = index.{op} %i, %e",
+                             "%z = index.cmp slt(%y, %c5)", "attn.yield %z : i1"], (5,))
+        s.check(f"index.{op} by any number", attention(mask, args=f"%n: {kind}", lse=True), "N=90,M=70,H=6,D=8", files={"n": lengths})
+    for tensor in ("q", "k", "v"):
+        for dim in range(4):
+            lines = [f"%x = tensor.dim %{tensor}, %c{dim} : tensor<?x?x?x?xf32>", "%d = index.casts %x : index to i32",
+                     "%f = arith.sitofp %d : i32 to f32", "%y = arith.divf %s, %f : f32", "attn.yield %y : f32"]
+            s.check(f"extent {dim} of {tensor} in a score", attention("causal", index_region(lines, (dim,)), lse=True), "N=20,M=33,H=2,D=8,Dv=5")
+    for cast in ("arith.index_castui", "index.castu", "arith.index_cast"):
+        for narrow in ("i8", "i16", "i32", "i64"):
+            mask = index_region([f"%x = {cast} %i : index to {narrow}", f"%y = arith.constant 100 : {narrow}",
+                                 f"%z = arith.cmpi ult, %x, %y : {narrow}", "attn.yield %z : i1"])
+            s.check(f"{cast} to {narrow}", attention(mask, lse=True, align="bottom_right"), ["N=300,M=40,H=1,D=8", "N=40,M=600,H=1,D=8"])
+    exp2 = index_region(["%x = math.exp2 %s : f32", "attn.yield %x : f32"])
+    for scale in ("0.1", "1.0", "30.0"):
+        s.check(f"exp2, scale {scale}", attention("causal", exp2, scale=scale, lse=True), "N=66,H=2,D=16")
+    for value in (-3.4028234e38, 3.4028234e38, -3e38, 3e38):
+        bias = write_npy(s.path("ends.npy"), "f", [5000], [value * (1 - 1e-3 * (i // 1500)) for i in range(5000)])
+        add = index_region(["%x = tensor.extract %bias[%j] : tensor<?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])
+        s.check(f"{value} on split keys", attention("", add, args="%bias: tensor<?xf32>", lse=True), "H=1,N=2,M=5000,D=8", files={"bias": bias})
+
+
 def threads(s):
     """Any number of threads gives the same bits, also where keys are split because there is little else."""
     for extents in ("B=1,H=1,N=1,M=9000,D=64", "B=2,H=3,N=150,D=40", "B=1,H=1,N=17,M=5000,D=128"):
