@@ -18,6 +18,8 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input=fail"
 for name in ("HOME", "OMP_NUM_THREADS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "CCACHE_DIR"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+if config.asan_options:
+    config.environment["ASAN_OPTIONS"] = config.asan_options
 
 
 def use_tools():

@@ -171,7 +171,8 @@ llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions 
     MaskInputs::Attention attention = {op, {}, table->get(op.getQuery(), 3), table->get(op.getValue(), 3), {}};
     attention.extents = {table->get(op.getQuery(), 0), table->get(op.getQuery(), 1), table->get(op.getKey(), 1),
                          table->get(op.getQuery(), 2), table->get(op.getKey(), 2)};
-    for (Value tensor : ExpandedMask(op).getTensors()) {
+    ExpandedMask mask(op);
+    for (Value tensor : mask.getTensors()) {
       auto argument = dyn_cast<BlockArgument>(tensor);
       attention.captured.push_back(argument && table->get(tensor, 0) < 0 ? capture(getTensor(argument))
                                                                          : CapturedData());

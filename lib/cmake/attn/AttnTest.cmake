@@ -13,6 +13,12 @@ find_program(ATTN_LIT NAMES llvm-lit lit)
 find_package(GTest)
 include(GoogleTest)
 
+# LLVM's allocators poison freed memory in our instrumented code and know nothing of it in LLVM's own libraries, which are not.
+set(ATTN_ASAN_OPTIONS)
+if(ATTN_SANITIZE)
+  set(ATTN_ASAN_OPTIONS allow_user_poisoning=0)
+endif()
+
 # One ctest entry per folder below `root` that holds lit tests; a folder inside such a folder belongs to it.
 function(attn_add_lit_suites root)
   if(NOT ATTN_LIT)
@@ -65,5 +71,6 @@ function(attn_add_unit_test name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE MLIR LLVM ${ARG_LINK_LIBS} GTest::gtest GTest::gtest_main)
   add_dependencies(attn-tests ${name})
-  gtest_discover_tests(${name} TEST_PREFIX unit/ DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 900)
+  gtest_discover_tests(${name} TEST_PREFIX unit/ DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT 900 ENVIRONMENT "ASAN_OPTIONS=${ATTN_ASAN_OPTIONS}")
 endfunction()
