@@ -191,7 +191,7 @@ void RegionFiller::lower() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       op.erase();
-  for (Operation &op : llvm::make_early_inc_range(body))
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
     guardDivision(b, &op);
 }
 
