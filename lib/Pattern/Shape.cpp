@@ -25,6 +25,18 @@ Reindexing attn::findReindexing(AttentionOp op) {
   return best;
 }
 
+bool attn::allowsReindexing(AttentionOp op, const Reindexing &reindexing) {
+  if (reindexing.kind == ReindexKind::Dense)
+    return true;
+  ExpandedMask mask(op);
+  return llvm::any_of(MaskAnalysis(mask).findReindexings(), [&](const Reindexing &found) {
+    if (found.kind != reindexing.kind)
+      return false;
+    // A residue modulo a divisor and a block of several blocks hold whole classes.
+    return found.kind == ReindexKind::Residue ? found.size % reindexing.size == 0 : reindexing.size % found.size == 0;
+  });
+}
+
 Reindexing attn::getScheduledReindexing(AttentionOp op) {
   if (std::optional<ScheduleAttr> schedule = op.getSchedule())
     return {schedule->getReindex(), schedule->getReindexSize()};

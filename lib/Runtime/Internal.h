@@ -111,6 +111,7 @@ static inline int64_t element_bytes(const AttnTensor *tensor) { return (tensor->
 /* check.c: fills the call's memrefs from the first `count` arguments, or says what is wrong with them. */
 int attn_check_arguments(AttnCall *call, const DLTensor *const *args, int64_t count);
 int attn_check_heads(AttnCall *call);
+int attn_check_captured(AttnCall *call);
 
 /* overlap.c: no output may share memory with another argument or with itself. */
 int attn_check_overlap(AttnCall *call, int64_t count);

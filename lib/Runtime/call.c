@@ -39,6 +39,8 @@ static int check(AttnCall *call, const DLTensor *const *args, int mode) {
     status = attn_describe_rest(call, count);
   if (status == ATTN_OK)
     status = attn_check_heads(call);
+  if (status == ATTN_OK)
+    status = attn_check_captured(call);
   return status == ATTN_OK ? attn_check_overlap(call, count) : status;
 }
 

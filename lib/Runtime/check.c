@@ -159,3 +159,29 @@ int attn_check_heads(AttnCall *call) {
   }
   return ATTN_OK;
 }
+
+/* A set may be empty: its last dimension is searched, not read. */
+static int is_set(const AttnKernel *kernel, int64_t captured) {
+  for (int64_t t = 0; t < kernel->num_tables; t++)
+    if (kernel->tables[t].kind == ATTN_MEMBERS && kernel->tables[t].operand == captured)
+      return 1;
+  return 0;
+}
+
+/* An index outside a captured tensor reads its nearest element, so there must be one. */
+int attn_check_captured(AttnCall *call) {
+  for (int64_t k = 0; k < call->program.function->num_kernels; k++) {
+    const AttnKernel *kernel = &call->program.kernels[k];
+    const int64_t *query = call->tensors[kernel->query].extents, *key = call->tensors[kernel->key].extents;
+    if (query[0] == 0 || query[1] == 0 || query[2] == 0 || key[2] == 0)
+      continue; /* no pair asks */
+    for (int64_t c = 0; c < kernel->num_captured; c++) {
+      int64_t index = kernel->captured[c], dims = call->program.tensors[index].rank - is_set(kernel, c);
+      for (int64_t d = 0; d < dims; d++)
+        if (call->tensors[index].extents[d] == 0)
+          return ATTN_FAIL_ARGUMENT(call, index, ATTN_WRONG_EXTENT,
+                                    "dimension %d is 0, expected at least 1: the mask or score reads it", (int)d);
+    }
+  }
+  return ATTN_OK;
+}

@@ -50,11 +50,10 @@ static LogicalResult linkRuntime(llvm::Module &module, bool threads) {
 
 static void setTarget(llvm::Module &module, const TargetModel &target) {
   for (llvm::Function &fn : module) {
+    for (const char *attribute : {"target-cpu", "tune-cpu", "target-features"})
+      fn.removeFnAttr(attribute);
     if (fn.isDeclaration())
       continue;
-    fn.removeFnAttr("target-cpu");
-    fn.removeFnAttr("tune-cpu");
-    fn.removeFnAttr("target-features");
     fn.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty())
       fn.addFnAttr("target-features", target.features);

@@ -57,6 +57,11 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
              << op.getQueryType().getElementType() << " has no CPU code yet; use f32 tensors";
     KernelSource source{op,    op.getScheduleAttr(), getScheduledReindexing(op), Captures::of(op),
                         false, kernelName.str()};
+    if (!allowsReindexing(op, source.reindexing))
+      return op.emitError("its schedule has reindex = ")
+             << stringifyReindexKind(source.reindexing.kind) << ", reindex_size = " << source.reindexing.size
+             << ", but the mask is not known to keep to one class of that; use reindex = dense, or leave it to "
+                "attn-select-schedule";
     source.hasMask = leavesMask(op, source.reindexing);
 
     OpBuilder b(op->getParentOfType<func::FuncOp>());

@@ -71,3 +71,8 @@ func.func @window(%q: !t, %k: !t, %v: !t) -> !t {
   %out = attn.attention %q, %k, %v mask(causal and window(left = 255)) : !t, !t, !t -> !t
   return %out : !t
 }
+
+// Nothing of the machine that the runtime was compiled on is left in a module for another one.
+// RUN: attn-compile %s --triple=riscv64-linux-gnu --cpu=generic-rv64 --emit=object -o %t.riscv.o
+// RUN: attn-compile %s --triple=aarch64-linux-gnu --cpu=neoverse-n1 --emit=llvm | FileCheck %s --check-prefix=OTHER
+// OTHER-NOT: x86-64

@@ -26,6 +26,9 @@ struct Reindexing {
 /// The reindexing that leaves the least work, found among the conjuncts of the mask.
 Reindexing findReindexing(AttentionOp op);
 
+/// Do all pairs that the mask keeps lie in one class of `reindexing`? Proved, or no.
+bool allowsReindexing(AttentionOp op, const Reindexing &reindexing);
+
 /// The reindexing that the schedule of `op` has chosen; Dense without a schedule.
 Reindexing getScheduledReindexing(AttentionOp op);
 

@@ -248,7 +248,12 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
     for (func::FuncOp task : tasks) {
       if (failed(applyPatternsGreedily(task, frozen)))
         return signalPassFailure();
-      task.walk([](tile::SlotOp slot) { slot.use_empty() ? slot.erase() : (void)slot.emitError("a state is left"); });
+      task.walk([&](tile::SlotOp slot) {
+        if (slot.use_empty())
+          return slot.erase();
+        slot.emitError("its state is still used: a tile op stands where no rule expects it");
+        signalPassFailure();
+      });
     }
   }
 };
