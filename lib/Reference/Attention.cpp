@@ -21,6 +21,18 @@ LogicalResult checkShape(AttentionOp op, StringRef name, const HostTensor *tenso
   return diagnostic << "]";
 }
 
+/// The error of rounding numbers of some size to `type`: relative, but not less than `least`.
+struct TypeRounding {
+  explicit TypeRounding(Type type) {
+    const llvm::fltSemantics &semantics = cast<FloatType>(type).getFloatSemantics();
+    int precision = llvm::APFloat::semanticsPrecision(semantics);
+    unit = std::ldexp(1.0, -precision);
+    least = std::ldexp(unit, llvm::APFloat::semanticsMinExponent(semantics));
+  }
+  double of(double magnitude) const { return std::max(unit * std::abs(magnitude), least); }
+  double unit, least;
+};
+
 } // namespace
 
 FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
@@ -140,6 +152,15 @@ std::vector<AttentionRows::Kept<T>> AttentionRows::collect(std::optional<Program
   return kept;
 }
 
+/// A weight as the product with the values takes it: a product has both factors in the type of the inputs, and sums
+/// in f32.
+template <typename T>
+T AttentionRows::getFactor(T weight) const {
+  if constexpr (std::is_same_v<T, float>)
+    return static_cast<float>(roundToType(weight, value->elementType));
+  return weight;
+}
+
 template <typename T>
 void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const Result &result) {
   Position at = begin(row);
@@ -152,8 +173,9 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
   std::vector<T> v(extents.valueDim), sum(extents.valueDim);
   for (const Kept<T> &entry : kept) {
     value->read((getFirstKey(at) + entry.key) * extents.valueDim, extents.valueDim, v.data());
+    T factor = getFactor(entry.weight);
     for (int64_t d = 0; d < extents.valueDim; ++d)
-      sum[d] += entry.weight * v[d];
+      sum[d] += factor * v[d];
   }
   for (int64_t d = 0; d < extents.valueDim; ++d)
     result.output[d] = kept.empty() ? 0 : sum[d] / total;
@@ -163,14 +185,17 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
       estimateSpread(kept, maximum, total, row, at, result);
 }
 
-/// How far f32 results of this row may lie from the exact ones. Two sources, both by the rules of independent errors:
-/// the largest error that f32 made in a score of this row, weighed by what each key adds to the result; and the
-/// roundings of sums of n terms, of which an output has two.
+/// How far results of this row in f32 may lie from the exact ones, by the rules of independent errors: the largest
+/// error that f32 made in a score of this row, weighed by what each key adds to the result; the roundings of sums of n
+/// terms, of which an output has two; and, where inputs have 16 bits, the rounding of weights and output to these.
 void AttentionRows::estimateSpread(ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row,
                                    const Position &at, const Result &result) {
   constexpr double unit = 0x1p-24;
   double scoreError = 0, squares = 0, roundings = std::sqrt(double(kept.size()));
-  std::vector<double> v(extents.valueDim), spread(extents.valueDim), magnitude(extents.valueDim);
+  const TypeRounding narrow(value->elementType);
+  const bool isNarrow = narrow.unit > unit;
+  std::vector<double> v(extents.valueDim), spread(extents.valueDim), magnitude(extents.valueDim),
+      factors(extents.valueDim);
   for (const Kept<float> &entry : kept) {
     int64_t keyRow = getFirstKey(at) + entry.key;
     double error = std::abs(entry.score - getScore<double>(exactScore, row, keyRow, entry.key));
@@ -179,14 +204,19 @@ void AttentionRows::estimateSpread(ArrayRef<Kept<float>> kept, float maximum, fl
     double share = entry.weight / total;
     squares += share * share;
     value->read(keyRow * extents.valueDim, extents.valueDim, v.data());
+    double factor = isNarrow ? narrow.of(entry.weight) / total : 0;
     for (int64_t d = 0; d < extents.valueDim; ++d) {
+      factors[d] += std::pow(factor * v[d], 2);
       spread[d] += std::pow(share * (v[d] - result.output[d]), 2);
       magnitude[d] += share * std::abs(v[d]);
     }
   }
-  for (int64_t d = 0; d < extents.valueDim; ++d)
+  for (int64_t d = 0; d < extents.valueDim; ++d) {
     result.outputSpread[d] =
         scoreError * std::sqrt(spread[d]) + unit * (2 * magnitude[d] + 2 * roundings * std::abs(result.output[d]));
+    if (isNarrow)
+      result.outputSpread[d] += std::sqrt(factors[d] / 3) + narrow.of(result.output[d]);
+  }
   *result.lseSpread = kept.empty() ? 0
                                    : scoreError * std::sqrt(squares) +
                                          unit * (2 * (std::abs(maximum) + std::abs(std::log(total))) + roundings);

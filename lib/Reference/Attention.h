@@ -48,6 +48,8 @@ private:
   template <typename T>
   std::vector<Kept<T>> collect(std::optional<Program> &score, int64_t row, const Position &at);
   template <typename T>
+  T getFactor(T weight) const;
+  template <typename T>
   void evaluateIn(std::optional<Program> &score, int64_t row, const Result &result);
   void estimateSpread(llvm::ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row, const Position &at,
                       const Result &result);

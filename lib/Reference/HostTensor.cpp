@@ -21,12 +21,24 @@ void store(HostTensor &tensor, int64_t index, T value) {
   std::memcpy(tensor.data.data() + index * sizeof(T), &value, sizeof(T));
 }
 
-double fromHalfBits(uint16_t bits, const llvm::fltSemantics &semantics) {
-  llvm::APFloat value(semantics, llvm::APInt(16, bits));
-  bool losesInfo;
-  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return value.convertToDouble();
+// Both ways to read 16 bits are quick ones: test inputs are full of them.
+
+float fromBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
 }
+
+/// Moved to the places of an f32, an f16 is too small by 2^112, be it normal or subnormal; infinity and NaN need the
+/// larger exponent.
+double fromF16Bits(uint16_t bits) {
+  uint32_t magnitude = uint32_t(bits & 0x7fff) << 13;
+  float value = magnitude < 0x0f800000 ? fromBits(magnitude) * 0x1p112f : fromBits(magnitude | 0x7f800000);
+  return bits & 0x8000 ? -value : value;
+}
+
+/// bf16 is the upper half of f32.
+double fromBF16Bits(uint16_t bits) { return fromBits(uint32_t(bits) << 16); }
 
 uint16_t toHalfBits(double number, const llvm::fltSemantics &semantics) {
   llvm::APFloat value(number);
@@ -35,22 +47,20 @@ uint16_t toHalfBits(double number, const llvm::fltSemantics &semantics) {
   return value.bitcastToAPInt().getZExtValue();
 }
 
-/// bf16 is the upper half of f32; worth its own path because test inputs are full of it.
-double fromBFloatBits(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof(value));
-  return value;
-}
-
 template <typename T>
 void readAll(const HostTensor &tensor, int64_t begin, int64_t count, T *to) {
+  auto convert = [&](auto get) {
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = get(begin + i);
+  };
   if (tensor.elementType.isF32())
-    for (int64_t i = 0; i < count; ++i)
-      to[i] = load<float>(tensor, begin + i);
+    convert([&](int64_t i) { return load<float>(tensor, i); });
+  else if (tensor.elementType.isF16())
+    convert([&](int64_t i) { return fromF16Bits(load<uint16_t>(tensor, i)); });
+  else if (tensor.elementType.isBF16())
+    convert([&](int64_t i) { return fromBF16Bits(load<uint16_t>(tensor, i)); });
   else
-    for (int64_t i = 0; i < count; ++i)
-      to[i] = tensor.getDouble(begin + i);
+    convert([&](int64_t i) { return tensor.getDouble(i); });
 }
 
 } // namespace
@@ -100,9 +110,9 @@ double HostTensor::getDouble(int64_t index) const {
   if (elementType.isF64())
     return load<double>(*this, index);
   if (elementType.isBF16())
-    return fromBFloatBits(load<uint16_t>(*this, index));
+    return fromBF16Bits(load<uint16_t>(*this, index));
   if (elementType.isF16())
-    return fromHalfBits(load<uint16_t>(*this, index), llvm::APFloat::IEEEhalf());
+    return fromF16Bits(load<uint16_t>(*this, index));
   return static_cast<double>(getInt(index));
 }
 
@@ -162,8 +172,8 @@ double roundToType(double value, Type type) {
     return static_cast<float>(value);
   if (type.isF64())
     return value;
-  const llvm::fltSemantics &semantics = cast<FloatType>(type).getFloatSemantics();
-  return fromHalfBits(toHalfBits(value, semantics), semantics);
+  uint16_t bits = toHalfBits(value, cast<FloatType>(type).getFloatSemantics());
+  return type.isBF16() ? fromBF16Bits(bits) : fromF16Bits(bits);
 }
 
 } // namespace attn

@@ -78,6 +78,8 @@ Type getElementType(StringRef descr, MLIRContext *context) {
   case 'i':
   case 'u':
     return llvm::is_contained({1u, 2u, 4u, 8u}, bytes) ? b.getIntegerType(8 * bytes) : Type();
+  case 'V': // as the bf16 of ml_dtypes is saved
+    return bytes == 2 ? Type(b.getBF16Type()) : Type();
   case 'f':
     return bytes == 2   ? Type(b.getF16Type())
            : bytes == 4 ? Type(b.getF32Type())
@@ -146,7 +148,8 @@ llvm::Expected<HostTensor> readNpy(StringRef path, MLIRContext *context) {
   Type type = getElementType(header.descr, context);
   if (!type)
     return makeError(path, ": holds elements of type '", header.descr,
-                     "'; little-endian bool, integers, f16, f32 and f64 can be read: convert it with astype");
+                     "'; little-endian bool, integers, f16, f32, f64, and bf16 as two raw bytes (V2) can be read: convert it with "
+                     "astype");
   int64_t bytes;
   if (!countBytes(header.shape, type, bytes) || static_cast<int64_t>(elements.size()) < bytes)
     return makeError(path, ": is cut short: it holds ", elements.size(),

@@ -16,12 +16,13 @@ using Tensors = llvm::SmallVector<std::optional<HostTensor>>;
 
 std::string join(ArrayRef<std::string> names) { return llvm::join(names, ", "); }
 
-/// A file's tensor as the element type of the argument, where that loses nothing of its meaning: the same type,
-/// integers of the same width, or f32 for bf16 (which NumPy lacks).
+/// A file's tensor as the element type of the argument, where its meaning is plain: the same type; integers of the
+/// same width; and for bf16, which NumPy lacks, f32 numbers that are rounded, or 16-bit integers that are its bits.
 llvm::Expected<HostTensor> fitElementType(HostTensor tensor, Type wanted, StringRef name) {
   if (tensor.elementType == wanted)
     return tensor;
-  if (wanted.isIndex() && tensor.elementType.isInteger(64)) {
+  if ((wanted.isIndex() && tensor.elementType.isInteger(64)) ||
+      (wanted.isBF16() && tensor.elementType.isInteger(16))) {
     tensor.elementType = wanted;
     return tensor;
   }

@@ -38,7 +38,8 @@ void printCheck(const CheckReport &check, raw_ostream &os) {
     os << "all " << check.rows << " rows";
   else
     os << check.rows << " of " << check.totalRows << " rows";
-  os << format(", max error %.2g, allowed %.2g (plain f32: %.2g)\n", check.maxError, check.bound, check.plainError);
+  os << format(", max error %.2g, allowed %.2g (plain %s: %.2g)\n", check.maxError, check.bound, check.type.c_str(),
+               check.plainError);
   if (!check.passed)
     os << "         largest error at " << check.worst << "\n";
 }
@@ -68,6 +69,7 @@ json::Value toValue(double number) { return std::isfinite(number) ? json::Value(
 
 json::Value toValue(const CheckReport &check) {
   return json::Object{{"result", check.name},
+                      {"type", check.type},
                       {"passed", check.passed},
                       {"rows", check.rows},
                       {"total_rows", check.totalRows},

@@ -190,8 +190,10 @@ private:
       return makeError("--check: the reference cannot evaluate this function");
     for (auto [index, name] : llvm::enumerate(resultNames)) {
       Comparison c = compare(exact[index], plain[index], results[index]);
-      report.checks.push_back({name, int64_t(exact[index].rows.size()), exact[index].total, c.maxError, c.plainError,
-                               c.bound, describeWorst(c, results[index].shape), c.passed()});
+      std::string type;
+      llvm::raw_string_ostream(type) << results[index].elementType;
+      report.checks.push_back({name, type, int64_t(exact[index].rows.size()), exact[index].total, c.maxError,
+                               c.plainError, c.bound, describeWorst(c, results[index].shape), c.passed()});
     }
     return llvm::Error::success();
   }

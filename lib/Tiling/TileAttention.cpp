@@ -52,9 +52,6 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
   LogicalResult tile(AttentionOp op, StringRef kernelName) {
     if (!op.getScheduleAttr())
       return op.emitError("has no schedule: run attn-select-schedule first, or write schedule(#attn.schedule<...>)");
-    if (!op.getQueryType().getElementType().isF32())
-      return op.emitError("element type ")
-             << op.getQueryType().getElementType() << " has no CPU code yet; use f32 tensors";
     KernelSource source{op,    op.getScheduleAttr(), getScheduledReindexing(op), Captures::of(op),
                         false, kernelName.str()};
     if (!allowsReindexing(op, source.reindexing))

@@ -20,12 +20,13 @@ def normal(*shape):
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def case(name, spec, mask=None, bias=0.0, scale=None, shapes=None, post=None, give_bias=None, **captured):
-    """`mask` and `bias` broadcast to [B, H, N, M]; `post` maps scaled scores to scores."""
+def case(name, spec, mask=None, bias=0.0, scale=None, shapes=None, post=None, give_bias=None, meaning=None, **captured):
+    """`mask` and `bias` broadcast to [B, H, N, M]; `post` maps scaled scores to scores; `meaning` are the numbers that the
+    elements of `shapes` stand for, where these are not numbers."""
     q, k, v = shapes or (normal(B, H, N, D), normal(B, H, N, D), normal(B, H, N, D))
     if give_bias is not None:
         captured["bias"] = give_bias
-    CASES.append((name, spec, dict(q=q, k=k, v=v, **captured), mask, bias, scale, post))
+    CASES.append((name, spec, dict(q=q, k=k, v=v, **captured), meaning or (q, k, v), mask, bias, scale, post))
 
 
 def expected(q, k, v, mask, bias, scale, post):
@@ -216,6 +217,22 @@ def shapes():
     case("scale", attention(scale="0.75", lse=True), scale=0.75)
 
 
+def bf16_bits(x):
+    """The bits of f32 numbers rounded to bf16, ties to even."""
+    bits = x.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def types():
+    single = [normal(B, H, N, D) for _ in range(3)]
+    half, bits = [x.astype(np.float16) for x in single], [bf16_bits(x) for x in single]
+    brain = [(x.astype(np.uint32) << 16).view(np.float32) for x in bits]
+    case("f16", attention("causal", lse=True, element="f16"), ref.causal(N), shapes=half)
+    for name, files in (("f32 files", single), ("bits", bits), ("signed bits", [x.view(np.int16) for x in bits]),
+                        ("raw bytes", [x.view("V2") for x in bits])):
+        case(f"bf16 from {name}", attention("causal", lse=True, element="bf16"), ref.causal(N), shapes=files, meaning=brain)
+
+
 def run(number, folder, name, spec, tensors):
     stem = os.path.join(folder, str(number))
     with open(stem + ".mlir", "w") as file:
@@ -240,13 +257,13 @@ def same(got, want):
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    for add in (masks, captured, regions, scores, shapes):
+    for add in (masks, captured, regions, scores, shapes, types):
         add()
     wrong = []
-    for number, (name, spec, tensors, mask, bias, scale, post) in enumerate(CASES):
+    for number, (name, spec, tensors, qkv, mask, bias, scale, post) in enumerate(CASES):
         out, lse = run(number, folder, name, spec, tensors)
         with np.errstate(invalid="ignore"):
-            want_out, want_lse = expected(tensors["q"], tensors["k"], tensors["v"], mask, bias, scale, post)
+            want_out, want_lse = expected(*qkv, mask, bias, scale, post)
         if not same(out, want_out) or (lse is not None and not same(lse, want_lse)):
             wrong.append(f"{name}: off by {np.abs(out - want_out).max() if out.size else 0}")
     print(f"{len(CASES)} cases, {len(wrong)} wrong")

@@ -9,15 +9,6 @@ func.func @no_schedule(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
-!h = tensor<?x?x?x64xf16>
-func.func @half(%q: !h, %k: !h, %v: !h) -> !h {
-  // expected-error @below {{element type 'f16' has no CPU code yet; use f32 tensors}}
-  %o = attn.attention %q, %k, %v schedule(#attn.schedule<>) : !h, !h, !h -> !h
-  return %o : !h
-}
-
-// -----
-
 !t = tensor<?x?x?x64xf32>
 func.func @wrong_reindexing(%q: !t, %k: !t, %v: !t) -> !t {
   // expected-error @below {{its schedule has reindex = residue, reindex_size = 5, but the mask is not known to keep to one class of that; use reindex = dense, or leave it to attn-select-schedule}}

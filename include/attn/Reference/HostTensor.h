@@ -45,7 +45,7 @@ struct HostTensor {
 /// "2x3xf32".
 std::string toString(const HostTensor &tensor);
 
-/// `value` rounded to the nearest number of float type `type`; ties to even.
+/// `value` rounded to the nearest number of `type` (f64, f32, f16 or bf16); ties to even.
 double roundToType(double value, mlir::Type type);
 
 } // namespace attn

@@ -15,7 +15,8 @@ namespace attn {
 
 enum class Precision {
   Exact,  // everything in double; intermediate tensors too
-  Single, // two-pass softmax in f32, sums in order, intermediate tensors rounded to their type
+  Single, // two-pass softmax in f32, sums in order; where inputs are f16 or bf16, weights are rounded to that before
+          // they meet the values, and so are results
 };
 
 /// Some rows (along the last dimension; of an [B, H, N] log-sum-exp, single elements) of a tensor.

@@ -41,7 +41,7 @@ struct RunOptions {
 
 /// The result of --check for one function result.
 struct CheckReport {
-  std::string name;
+  std::string name, type; // of the elements
   int64_t rows = 0, totalRows = 0;
   double maxError = 0, plainError = 0, bound = 0;
   std::string worst; // "[0, 3, 17, 5]: 0.5 instead of 0.25"; where the error is largest

@@ -215,10 +215,24 @@ void TaskConverter::run() {
     }
 }
 
+/// The micro-kernels are written for f32.
+LogicalResult checkElementTypes(ModuleOp module) {
+  WalkResult result = module.walk([](tile::BeginOp op) {
+    Type type = cast<MemRefType>(op.getQuery().getType()).getElementType();
+    if (type.isF32())
+      return WalkResult::advance();
+    op.emitError("element type ") << type << " has no CPU code yet; use f32 tensors";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {
   using Base::Base;
 
   void runOnOperation() override {
+    if (failed(checkElementTypes(getOperation())))
+      return signalPassFailure();
     RegisterBlock block{lanes, rows, avx512Exp ? ExpForm::AVX512 : ExpForm::Portable};
     SmallVector<func::FuncOp> tasks;
     tile::SlotOp odd;

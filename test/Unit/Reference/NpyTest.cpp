@@ -67,6 +67,21 @@ TEST_F(Npy, FortranOrder) {
     EXPECT_EQ(read->getInt(index), value);
 }
 
+TEST_F(Npy, BFloatIsReadAsRawBytesAndWrittenAsSingle) {
+  writeFile("{'descr': '<V2', 'fortran_order': False, 'shape': (2,), }\n", llvm::StringRef("\xc0\x3f\x00\xc0", 4));
+  llvm::Expected<attn::HostTensor> read = attn::readNpy(path, &context);
+  ASSERT_TRUE(bool(read));
+  EXPECT_TRUE(read->elementType.isBF16());
+  ASSERT_FALSE(attn::writeNpy(path, *read));
+  llvm::Expected<attn::HostTensor> again = attn::readNpy(path, &context);
+  ASSERT_TRUE(bool(again));
+  EXPECT_TRUE(again->elementType.isF32());
+  for (attn::HostTensor *tensor : {&*read, &*again}) {
+    EXPECT_EQ(tensor->getDouble(0), 1.5);
+    EXPECT_EQ(tensor->getDouble(1), -2.0);
+  }
+}
+
 TEST_F(Npy, RefusesWhatItCannotRead) {
   write("no such thing");
   EXPECT_NE(error().find("is not a .npy file"), std::string::npos);
