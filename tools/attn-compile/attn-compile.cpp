@@ -1,4 +1,5 @@
 //===- attn-compile.cpp - Compile attention specs to kernels --------------===//
+#include "../Options.h"
 #include "attn/Compile/Compile.h"
 #include "attn/Register.h"
 #include "attn/Support/Names.h"
@@ -13,33 +14,23 @@
 
 using namespace llvm;
 using attn::Emit;
+using attn::tools::Switch;
 
 namespace {
 
-enum class Switch { Off, On };
-enum class Target { CPU, CUDA };
-// Kinds of output for another target than the CPU stand behind ours.
-enum Foreign { kGPU = 100, kPTX, kCubin };
-
 cl::OptionCategory category("attn-compile options");
-
-cl::ValuesClass switchValues() {
-  return cl::values(clEnumValN(Switch::On, "on", ""), clEnumValN(Switch::Off, "off", ""));
-}
 
 struct Options {
   cl::opt<std::string> spec{cl::Positional, cl::desc("SPEC.mlir"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Output file; - is standard output"), cl::value_desc("FILE"), cl::init("-"),
                               cl::cat(category)};
-  cl::opt<Target> target{"target", cl::desc("What to compile for (cpu)"), cl::init(Target::CPU), cl::cat(category),
-                         cl::values(clEnumValN(Target::CPU, "cpu", "vector code"),
-                                    clEnumValN(Target::CUDA, "cuda", "not in this version"))};
+  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu"), cl::init("cpu"), cl::cat(category)};
   cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ... (native)"),
                            cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
   cl::opt<std::string> triple{"triple", cl::desc("Another machine, as aarch64-linux-gnu (this one)"),
                               cl::value_desc("TRIPLE"), cl::cat(category)};
   cl::opt<Switch> threads{"threads", cl::desc("Run on all OpenMP threads (on)"), cl::init(Switch::On),
-                          cl::cat(category), switchValues()};
+                          cl::cat(category), attn::tools::switchValues()};
   cl::opt<Emit> emit{"emit", cl::desc("What to write (object)"), cl::init(Emit::Object), cl::cat(category),
                      cl::values(clEnumValN(Emit::Attn, "attn", "the spec, checked"),
                                 clEnumValN(Emit::Schedule, "schedule", "with a schedule on every op"),
@@ -50,10 +41,7 @@ struct Options {
                                 clEnumValN(Emit::Shared, "shared", "a shared library"),
                                 clEnumValN(Emit::Header, "header", "the C header of the object"),
                                 clEnumValN(Emit::SVG, "svg", "a picture of the mask"),
-                                clEnumValN(Emit::Report, "report", "what was decided, and why"),
-                                clEnumValN(Emit(kGPU), "gpu", "not in this version"),
-                                clEnumValN(Emit(kPTX), "ptx", "not in this version"),
-                                clEnumValN(Emit(kCubin), "cubin", "not in this version"))};
+                                clEnumValN(Emit::Report, "report", "what was decided, and why"))};
   cl::opt<std::string> function{"function", cl::desc("Only this function of the spec"), cl::value_desc("NAME"),
                                 cl::cat(category)};
   cl::opt<bool> strict{"strict", cl::desc("What runs slower than its pattern allows is an error, not a remark"),
@@ -65,58 +53,16 @@ struct Options {
                                cl::value_desc("NAME=FILE.npy"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of captured tensors that no file gives (0)"), cl::value_desc("N"),
                          cl::init(0), cl::cat(category)};
-  cl::opt<int64_t> queryTile{"query-tile", cl::desc("Query rows of a tile (chosen)"), cl::value_desc("ROWS"),
-                             cl::cat(category)};
-  cl::opt<int64_t> keyTile{"key-tile", cl::desc("Key rows of a tile (chosen)"), cl::value_desc("ROWS"),
-                           cl::cat(category)};
-  cl::opt<int64_t> group{"group", cl::desc("Query tiles of a task (chosen)"), cl::value_desc("TILES"),
-                         cl::cat(category)};
-  cl::opt<int64_t> split{"split", cl::desc("Least keys of a part where keys are split (chosen)"),
-                         cl::value_desc("KEYS"), cl::cat(category)};
-  cl::opt<Switch> reindex{"reindex", cl::desc("Run strided and blocked masks as smaller dense problems (on)"),
-                          cl::init(Switch::On), cl::cat(category), switchValues()};
-  cl::opt<std::string> preset{"preset", cl::desc("A named system; none in this version"), cl::value_desc("NAME"),
-                              cl::cat(category)};
-  cl::opt<bool> listPresets{"list-presets", cl::desc("The named systems; none in this version"), cl::cat(category)};
+  attn::tools::ScheduleOptions schedule{category};
 };
 
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
-/// What this version has no code for.
-Error checkVersion(const Options &given) {
-  if (given.target == Target::CUDA)
-    return fail("--target=cuda: this version compiles for cpu; use --target=cpu");
-  static const char *const foreign[] = {"gpu", "ptx", "cubin"};
-  if (int emit = int(given.emit.getValue()); emit >= kGPU)
-    return fail(Twine("--emit=") + foreign[emit - kGPU] +
-                " is for --target=cuda: this version compiles for cpu; use --emit=cpu, asm or object");
-  if (given.listPresets || !given.preset.empty())
-    return fail("this version has no presets; give a SPEC.mlir, as those in examples/");
+Error readOptions(const Options &given, attn::CompileRequest &request) {
   if (given.spec.empty())
     return fail("no spec given; give a SPEC.mlir, or - for standard input");
-  return Error::success();
-}
-
-Error readSchedule(const Options &given, const attn::TargetModel &target, attn::ScheduleOverrides &schedule) {
-  std::pair<const cl::opt<int64_t> *, int64_t *> sizes[] = {{&given.queryTile, &schedule.queryTile},
-                                                            {&given.keyTile, &schedule.keyTile},
-                                                            {&given.group, &schedule.group},
-                                                            {&given.split, &schedule.split}};
-  for (auto [option, size] : sizes) {
-    if (option->getNumOccurrences() && *option < 1)
-      return fail("--" + option->ArgStr + "=" + Twine(option->getValue()) + " should be at least 1");
-    *size = *option;
-  }
-  if (schedule.queryTile % target.lanes != 0)
-    return fail("--query-tile=" + Twine(schedule.queryTile) + " should be a multiple of " + Twine(target.lanes) +
-                ", the floats of a vector of " + target.cpu);
-  schedule.reindex = given.reindex == Switch::On;
-  return Error::success();
-}
-
-Error readOptions(const Options &given, attn::CompileRequest &request) {
-  if (Error error = checkVersion(given))
-    return error;
+  if (given.target != "cpu")
+    return fail("--target=" + given.target + " is not known; cpu is");
   request.emit = given.emit;
   request.name = sys::path::stem(given.spec).str();
   request.function = given.function;
@@ -141,7 +87,11 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
       return error;
   if (Error error = attn::readExtentsOption("--shape", given.shape, request.inputs.extents))
     return error;
-  return readSchedule(given, request.options.target, request.options.schedule);
+  auto schedule = given.schedule.read(request.options.target);
+  if (!schedule)
+    return schedule.takeError();
+  request.options.schedule = *schedule;
+  return Error::success();
 }
 
 Error compile(const Options &given) {
@@ -185,8 +135,11 @@ int main(int argc, char **argv) {
       other->removeArgument();
   Options given;
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec to a kernel, or show what it becomes\n");
-  Error error = compile(given);
+  Error error = attn::tools::checkMissing(ArrayRef(argv, argc).drop_front());
+  if (!error) {
+    cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec to a kernel, or show what it becomes\n");
+    error = compile(given);
+  }
   if (!error)
     return 0;
   if (std::string message = toString(std::move(error)); !message.empty())

@@ -1,4 +1,5 @@
 //===- attn-run.cpp - Compile a spec in process, run, check and time it -----===//
+#include "../Options.h"
 #include "attn/Register.h"
 #include "attn/Run/Run.h"
 #include "attn/Support/Names.h"
@@ -40,6 +41,7 @@ struct Options {
   cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu"), cl::init("cpu"), cl::cat(category)};
   cl::opt<std::string> cpu{"cpu", cl::desc("CPU to compile for (native)"), cl::value_desc("NAME"), cl::init("native"),
                            cl::cat(category)};
+  attn::tools::ScheduleOptions schedule{category};
   cl::opt<bool> reference{"reference", cl::desc("Evaluate the definition in float64 instead of compiling"),
                           cl::cat(category)};
   cl::opt<attn::Layout> layout{
@@ -90,6 +92,17 @@ bool readInputs(const Options &given, attn::RunOptions &options) {
   return true;
 }
 
+bool readSchedule(const Options &given, attn::RunOptions &options) {
+  std::string message;
+  auto target = attn::TargetModel::get(given.cpu, /*triple=*/"", message);
+  if (failed(target))
+    return fail("--cpu=" + given.cpu + ": " + message), false;
+  Expected<attn::ScheduleOverrides> schedule = given.schedule.read(*target);
+  if (schedule)
+    options.schedule = *schedule;
+  return succeeds(schedule.takeError());
+}
+
 bool readOptions(const Options &given, attn::RunOptions &options) {
   options.function = given.function;
   options.cpu = given.cpu;
@@ -107,7 +120,7 @@ bool readOptions(const Options &given, attn::RunOptions &options) {
     if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
       return fail("--bench=" + given.bench + " should be a number of seconds"), false;
   }
-  return readInputs(given, options) && readFiles(given.outputs, options.outputs);
+  return readSchedule(given, options) && readInputs(given, options) && readFiles(given.outputs, options.outputs);
 }
 
 } // namespace
@@ -119,6 +132,8 @@ int main(int argc, char **argv) {
     other->removeArgument();
   Options given;
   cl::HideUnrelatedOptions(category);
+  if (!succeeds(attn::tools::checkMissing(ArrayRef(argv, argc).drop_front())))
+    return 1;
   cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec in process, run it, check it, time it\n");
   attn::RunOptions options;
   if (!readOptions(given, options))
