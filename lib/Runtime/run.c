@@ -21,9 +21,9 @@ static AttnTask make_task(const AttnLaunch *launch, int64_t pair, const AttnItem
   const AttnKernel *kernel = problem->kernel;
   AttnClassRows rows = attn_class_rows(kernel, &problem->shape, item->class_index);
   int64_t h = pair % problem->shape.heads, parts = launch->tasks.parts;
-  return (AttnTask){.b = pair / problem->shape.heads,
-                    .h = h,
-                    .kv_h = h / (problem->shape.heads / problem->kv_heads),
+  return (AttnTask){.batch = pair / problem->shape.heads,
+                    .head = h,
+                    .key_head = h / (problem->shape.heads / problem->kv_heads),
                     .row = item->row,
                     .rows = item->rows,
                     .key_begin = parts == 1 ? 0 : attn_chunk_begin(kernel, rows.key_count, parts, part),
@@ -42,7 +42,7 @@ static AttnTask make_task(const AttnLaunch *launch, int64_t pair, const AttnItem
 
 /* The plan's entry for the first tile of the task. */
 static const int64_t *task_offsets(const AttnPlan *plan, const AttnTask *task, const AttnItem *item) {
-  int64_t b = plan->batches > 1 ? task->b : 0, h = plan->heads > 1 ? task->h : 0;
+  int64_t b = plan->batches > 1 ? task->batch : 0, h = plan->heads > 1 ? task->head : 0;
   return plan->offsets + ((b * plan->heads + h) * plan->classes + item->class_index) * plan->tiles + item->tile;
 }
 
@@ -73,7 +73,7 @@ static void merge_item(const AttnLaunch *launch, int64_t index) {
   int64_t pair = index / launch->tasks.num_items;
   const AttnItem *item = &launch->tasks.items[index % launch->tasks.num_items];
   AttnTask task = make_task(launch, pair, item, 0);
-  attn_merge(&launch->problem, partials_of(launch, pair, item, 0), launch->tasks.parts, task.b, task.h,
+  attn_merge(&launch->problem, partials_of(launch, pair, item, 0), launch->tasks.parts, task.batch, task.head,
              task.query_token + task.row * task.query_step, task.query_step, item->rows);
 }
 

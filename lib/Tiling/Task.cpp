@@ -10,6 +10,8 @@
 using namespace mlir;
 
 namespace attn {
+using namespace tile;
+
 namespace {
 
 constexpr float kLog2e = 1.44269504088896341f;
@@ -18,7 +20,8 @@ constexpr float kLog2e = 1.44269504088896341f;
 class TaskBuilder {
 public:
   TaskBuilder(OpBuilder &b, const KernelSource &source, int64_t queryTile)
-      : b(b), loc(source.op->getLoc()), source(source), op(source.op), queryTile(queryTile) {}
+      : b(b), loc(source.op->getLoc()), source(source), op(source.op), queryTile(queryTile),
+        unit(getScoreUnit(source.op)) {}
 
   func::FuncOp build(StringRef name);
 
@@ -69,6 +72,7 @@ private:
   const KernelSource &source;
   AttentionOp op;
   int64_t queryTile;
+  ScoreUnit unit;
 
   Block *entry = nullptr;
   llvm::DenseMap<int64_t, Value> constants;
@@ -136,10 +140,10 @@ void TaskBuilder::bindArguments(Block &entry) {
 
 // For the reader of the tile stage.
 void TaskBuilder::nameArguments(func::FuncOp fn) {
-  static constexpr const char *fields[kNumTaskFields] = {
-      "batch",       "head",        "key_head",    "row",       "rows",     "key_begin",
-      "key_end",     "query_token", "query_step",  "key_token", "key_step", "query_offset",
-      "query_count", "key_count",   "num_queries", "num_keys",  "partial"};
+  static constexpr const char *fields[] = {
+#define ATTN_TASK_FIELD(Name, name) #name,
+#include "attn/Runtime/Fields.def"
+  };
   auto name = [&](Value v, const Twine &text) {
     fn.setArgAttr(cast<BlockArgument>(v).getArgNumber(), kNameAttr, b.getStringAttr(text));
   };
@@ -193,20 +197,20 @@ void TaskBuilder::makeViews() {
   tiles = b.createOrFold<arith::CeilDivSIOp>(loc, field[kRows], index(queryTile));
 }
 
-// Without a score region the scale takes log2 e along, so that a product is the exponent of a power of two.
+// Brings products to the unit of the states.
 Value TaskBuilder::scale() {
-  float unit = op.getScoreBlock() ? 1.0f : kLog2e;
+  float factor = unit == ScoreUnit::Log2 ? kLog2e : 1.0f;
   auto constant = [&](double v) -> Value {
     return arith::ConstantFloatOp::create(b, loc, b.getF32Type(), llvm::APFloat(float(v)));
   };
   if (FloatAttr given = op.getScaleAttr())
-    return constant(given.getValueAsDouble() * unit);
+    return constant(given.getValueAsDouble() * factor);
   int64_t known = op.getQueryType().getShape().back();
   if (known >= 0)
-    return constant(unit / std::sqrt(double(known)));
+    return constant(factor / std::sqrt(double(known)));
   Value wide = arith::IndexCastOp::create(b, loc, b.getI32Type(), dim);
   Value root = math::SqrtOp::create(b, loc, arith::SIToFPOp::create(b, loc, b.getF32Type(), wide));
-  return arith::DivFOp::create(b, loc, constant(unit), root);
+  return arith::DivFOp::create(b, loc, constant(factor), root);
 }
 
 Value TaskBuilder::slot(Value at) {
@@ -214,8 +218,8 @@ Value TaskBuilder::slot(Value at) {
     int64_t d = cast<MemRefType>(tensor.getType()).getShape().back();
     return d >= 0 ? d : -1;
   };
-  auto type = tile::StateType::get(b.getContext(), queryTile, known(query), known(value));
-  return tile::SlotOp::create(b, loc, type, scratch, at, dim, valueDim, source.schedule.getKeyTile());
+  auto type = StateType::get(b.getContext(), queryTile, known(query), known(value), unit);
+  return SlotOp::create(b, loc, type, scratch, at, dim, valueDim, source.schedule.getKeyTile());
 }
 
 Value TaskBuilder::forTiles(Value from, Value to, int64_t step, Value carried,
@@ -237,14 +241,14 @@ void TaskBuilder::beginTiles() {
   Value own = step == 1 ? shift : b.createOrFold<arith::DivSIOp>(loc, shift, index(step));
   forTiles(index(0), tiles, 1, {}, [&](Value t, Value) {
     Value state = slot(t);
-    tile::BeginOp::create(b, loc, state.getType(), state, queryView, keyView, rowOf(t), own, factor);
+    BeginOp::create(b, loc, state.getType(), state, queryView, keyView, rowOf(t), own, factor);
     return Value();
   });
 }
 
 Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value count, bool partial, bool exact) {
-  auto type = tile::TileType::get(b.getContext(), source.schedule.getKeyTile(), queryTile);
-  Value scores = tile::ScoreOp::create(b, loc, type, state, keyView, keyRow, count);
+  auto type = TileType::get(b.getContext(), source.schedule.getKeyTile(), queryTile);
+  Value scores = ScoreOp::create(b, loc, type, state, keyView, keyRow, count);
   Value first = position(add(field[kQueryToken], field[kQueryOffset]), rowOf(tileIndex));
   Value firstKey = position(field[kKeyToken], keyRow);
   int64_t step = source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1;
@@ -253,20 +257,20 @@ Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value c
   SmallVector<Value> qkv{query, key, value};
   inputs.qkv = qkv;
   if (op.getScoreBlock()) {
-    auto modify = tile::ModifyOp::create(b, loc, type, scores, field[kBatch], field[kHead], first, firstKey, step,
-                                         field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
+    auto modify = ModifyOp::create(b, loc, type, scores, field[kBatch], field[kHead], first, firstKey, step,
+                                   field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
     fillModify(modify, source, inputs);
     scores = modify.getResult();
   }
   if (partial) {
-    auto mask = tile::MaskOp::create(b, loc, type, scores, field[kBatch], field[kHead], first, firstKey, step,
-                                     field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
+    auto mask = MaskOp::create(b, loc, type, scores, field[kBatch], field[kHead], first, firstKey, step,
+                               field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
     fillMask(mask, source, inputs);
     scores = mask.getResult();
   }
-  auto softmax = tile::SoftmaxOp::create(b, loc, type, state.getType(), scores, state, exact);
-  return tile::AccumulateOp::create(b, loc, state.getType(), softmax.getWeights(), valueView, keyRow, count,
-                                    softmax.getResult(), partial || op.getScoreBlock());
+  auto softmax = SoftmaxOp::create(b, loc, type, state.getType(), scores, state, exact);
+  return AccumulateOp::create(b, loc, state.getType(), softmax.getWeights(), valueView, keyRow, count,
+                              softmax.getResult(), partial || op.getScoreBlock());
 }
 
 Value TaskBuilder::applyKeys(Value state, Value tileIndex, Value from, Value to, bool partial, bool exact) {
@@ -314,11 +318,11 @@ void TaskBuilder::passKeys() {
 void TaskBuilder::finishTiles() {
   forTiles(index(0), tiles, 1, {}, [&](Value t, Value) {
     Value state = slot(t);
-    Value lost = tile::CheckOp::create(b, loc, b.getI1Type(), state);
+    Value lost = CheckOp::create(b, loc, b.getI1Type(), state);
     auto again = scf::IfOp::create(b, loc, state.getType(), lost, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&again.getThenRegion().front());
-    Value fresh = tile::RestartOp::create(b, loc, state.getType(), state);
+    Value fresh = RestartOp::create(b, loc, state.getType(), state);
     scf::YieldOp::create(b, loc, applyRuns(fresh, t, field[kKeyBegin], field[kKeyEnd], /*exact=*/true));
     b.setInsertionPointToStart(&again.getElseRegion().front());
     scf::YieldOp::create(b, loc, state);
@@ -327,9 +331,9 @@ void TaskBuilder::finishTiles() {
     Value partial = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, field[kPartial], index(0));
     auto which = scf::IfOp::create(b, loc, partial, /*withElseRegion=*/true);
     b.setInsertionPointToStart(&which.getThenRegion().front());
-    tile::FinishPartialOp::create(b, loc, state, partials, mul(t, queryTile), field[kRows]);
+    FinishPartialOp::create(b, loc, state, partials, mul(t, queryTile), field[kRows]);
     b.setInsertionPointToStart(&which.getElseRegion().front());
-    tile::FinishOp::create(b, loc, state, outputView, rowOf(t), lseRow);
+    FinishOp::create(b, loc, state, outputView, rowOf(t), lseRow);
     return Value();
   });
 }
@@ -351,6 +355,8 @@ func::FuncOp TaskBuilder::build(StringRef name) {
 }
 
 } // namespace
+
+ScoreUnit getScoreUnit(AttentionOp op) { return op.getScoreBlock() ? ScoreUnit::Natural : ScoreUnit::Log2; }
 
 func::FuncOp buildTask(OpBuilder &builder, const KernelSource &source, StringRef name, int64_t queryTile) {
   return TaskBuilder(builder, source, queryTile).build(name);

@@ -20,27 +20,9 @@ struct KernelSource {
   std::string name;
 };
 
-/// The fields of AttnTask (attn/Runtime/Abi.h) in order: index arguments of a task function, behind its memrefs.
-enum TaskField {
-  kBatch,
-  kHead,
-  kKeyHead,
-  kRow,
-  kRows,
-  kKeyBegin,
-  kKeyEnd,
-  kQueryToken,
-  kQueryStep,
-  kKeyToken,
-  kKeyStep,
-  kQueryOffset,
-  kQueryCount,
-  kKeyCount,
-  kNumQueries,
-  kNumKeys,
-  kPartial,
-  kNumTaskFields
-};
+/// Natural units are what a score region speaks of; without one, powers of two need no factor between product and
+/// weight.
+tile::ScoreUnit getScoreUnit(AttentionOp op);
 
 /// Builds the function that computes `queryTile` query rows at a time. Arguments: query, key, value, output,
 /// log-sum-exp where asked for, captured tensors, membership bitmaps, the fields of AttnTask, then offsets, runs,

@@ -15,35 +15,27 @@ namespace {
 /// number of threads.
 constexpr int64_t kSplitTasks = 32;
 
-DictionaryAttr kernelConfig(OpBuilder &b, const KernelSource &source) {
+tile::KernelConfig kernelConfig(const KernelSource &source) {
   AttentionOp op = source.op;
   ScheduleAttr s = source.schedule;
   MaskDependence depends = getMaskDependence(op);
-  int64_t tile = std::max(s.getQueryTile(), s.getTailTile()), slots = s.getGroup() * tile;
-  std::pair<StringRef, int64_t> fields[] = {
-      {"align", int64_t(op.getAlign())},
-      {"reindex", int64_t(s.getReindex())},
-      {"reindex_size", s.getReindexSize()},
-      {"has_mask", source.hasMask},
-      {"depends_batch", source.hasMask && depends.batch},
-      {"depends_head", source.hasMask && depends.head},
-      {"query_tile", s.getQueryTile()},
-      {"tail_tile", s.getTailTile()},
-      {"tail_limit", s.getQueryTile() - s.getTailTile() + 1},
-      {"key_tile", s.getKeyTile()},
-      {"key_granule", s.getGranule()},
-      {"group_tiles", s.getGroup()},
-      {"split_keys", s.getSplit()},
-      {"split_tasks", kSplitTasks},
-      {"natural_partials", op.getScoreBlock() != nullptr},
-      {"scratch_base", s.getKeyTile() * tile + 3 * slots},
-      {"scratch_per_dim", slots},
-      {"scratch_per_value_dim", slots},
-  };
-  SmallVector<NamedAttribute> attributes;
-  for (auto [name, value] : fields)
-    attributes.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(value)));
-  return b.getDictionaryAttr(attributes);
+  tile::KernelConfig config;
+  config.align = int64_t(op.getAlign());
+  config.reindex = int64_t(s.getReindex());
+  config.reindex_size = s.getReindexSize();
+  config.has_mask = source.hasMask;
+  config.depends_batch = source.hasMask && depends.batch;
+  config.depends_head = source.hasMask && depends.head;
+  config.query_tile = s.getQueryTile();
+  config.tail_tile = s.getTailTile();
+  config.tail_limit = s.getQueryTile() - s.getTailTile() + 1;
+  config.key_tile = s.getKeyTile();
+  config.key_granule = s.getGranule();
+  config.group_tiles = s.getGroup();
+  config.split_keys = s.getSplit();
+  config.split_tasks = kSplitTasks;
+  config.natural_partials = getScoreUnit(op) == tile::ScoreUnit::Natural;
+  return config;
 }
 
 struct TileAttention : impl::TileAttentionBase<TileAttention> {
@@ -77,7 +69,7 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
     for (const Table &table : source.captures.tables)
       tables.append({int64_t(table.kind), table.operand, table.dim});
     tile::KernelOp::create(b, op.getLoc(), source.name, taskName, tailName, classify, b.getDenseI64ArrayAttr(tables),
-                           kernelConfig(b, source));
+                           kernelConfig(source).toAttr(b.getContext()), /*scratch=*/nullptr);
     b.setInsertionPoint(op);
     SmallVector<Value> inputs{op.getQuery(), op.getKey(), op.getValue()};
     llvm::append_range(inputs, source.captures.tensors);

@@ -5,8 +5,9 @@
 #s = #attn.schedule<query_tile = 48, key_tile = 128, tail_tile = 16, granule = 16, group = 8, span = 2048, split = 1024>
 
 // CHECK-LABEL: func.func private @dense.k0.task(
+// CHECK:         %[[SCALE:.+]] = arith.constant 0.180336878 : f32
 // CHECK:         scf.for
-// CHECK:           attn_tile.begin
+// CHECK:           attn_tile.begin {{.*}} scale(%[[SCALE]])
 // CHECK:         scf.for
 // CHECK:           scf.for
 // CHECK-NOT:         attn_tile.mask
@@ -18,9 +19,10 @@
 // CHECK:         attn_tile.finish_partial
 // CHECK:         attn_tile.finish
 // CHECK:       func.func private @dense.k0.tail(
-// CHECK:         -> <16, 64, 64>
+// CHECK:         -> <16, 64, 64, log2>
 // CHECK:       attn_tile.kernel @dense.k0 task(@dense.k0.task) tail(@dense.k0.tail) tables([])
 // CHECK-SAME:    has_mask = 0
+// CHECK-SAME:    natural_partials = 0
 // CHECK-LABEL: func.func @dense(
 // CHECK:         attn_tile.launch @dense.k0(%arg0, %arg1, %arg2)
 func.func @dense(%q: !t, %k: !t, %v: !t) -> !t {
@@ -74,7 +76,10 @@ func.func @blocks(%q: !t, %k: !t, %v: !t) -> !t {
 }
 
 // Captured tensors become operands of the kernel, in the order of first use; the mask's get a table for the planner.
+// A score region makes the unit natural, and log2 e stays out of the scale.
 // CHECK-LABEL: func.func private @captured.k0.task(
+// CHECK:         %[[SCALE:.+]] = arith.constant 1.250000e-01 : f32
+// CHECK:         attn_tile.begin {{.*}} scale(%[[SCALE]]) : <48, 64, 64, natural>
 // CHECK:         attn_tile.modify {{.*}} captured(%{{.*}} : memref<?xf32,
 // CHECK:           memref.load
 // CHECK:         attn_tile.mask {{.*}} captured(%{{.*}} : memref<?x?xi32,
@@ -82,6 +87,7 @@ func.func @blocks(%q: !t, %k: !t, %v: !t) -> !t {
 // CHECK:           memref.load
 // CHECK:       attn_tile.kernel @captured.k0 {{.*}} tables([0, 0, 1])
 // CHECK-SAME:    depends_batch = 1
+// CHECK-SAME:    natural_partials = 1
 // CHECK-LABEL: func.func @captured(
 // CHECK:         attn_tile.launch @captured.k0(%arg0, %arg1, %arg2, %arg3, %arg4)
 func.func @captured(%q: !t, %k: !t, %v: !t, %doc: tensor<?x?xi32>, %slope: tensor<?xf32>) -> !t {

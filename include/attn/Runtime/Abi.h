@@ -10,6 +10,8 @@
  * *run* is a range of key rows of one class with one kind: FULL (no masking work) or PARTIAL. Rows count inside a
  * class: row r of class c is token `base(c) + r * step`. *Positions* are what masks speak of: query position = token +
  * offset, key position = token.
+ *
+ * The fields that are named in code, too, are listed in Fields.def.
  */
 #ifndef ATTN_RUNTIME_ABI_H
 #define ATTN_RUNTIME_ABI_H
@@ -66,21 +68,10 @@ typedef struct {
   int64_t num_captured, captured[ATTN_MAX_OPERANDS]; /* tensor indices, in the order of the task's captured operands */
   int64_t num_tables;
   AttnTable tables[ATTN_MAX_TABLES];
-  int64_t align;                       /* AttnAlign */
-  int64_t reindex, reindex_size;       /* AttnReindex */
-  int64_t has_mask;                    /* 0: every run is FULL and nothing is planned */
-  int64_t depends_batch, depends_head; /* does the mask read %b, %h? otherwise one plan serves all of them */
-  /* Rows of a task block; a last tile of fewer rows than `tail_limit` runs as blocks of `tail_tile` rows. */
-  int64_t query_tile, tail_tile, tail_limit;
-  /* Key rows per tile (a multiple of the granule); runs start and end at multiples of `key_granule`, or the last key.
-   */
-  int64_t key_tile, key_granule;
-  int64_t group_tiles; /* query tiles per task, which share a span of keys in the cache; fewer if tasks are few */
-  int64_t split_keys;  /* least keys per part where keys are split; 0: never split */
-  int64_t split_tasks; /* tasks to aim for: below it groups get smaller, then keys are split; 0: neither */
+#define ATTN_KERNEL_NUMBER(name) int64_t name;
+#include "attn/Runtime/Fields.def"
   /* Floats of scratch a task needs: base + per_dim * head_dim + per_value_dim * value_dim. */
   int64_t scratch_base, scratch_per_dim, scratch_per_value_dim;
-  int64_t natural_partials;                    /* 1: m of partial results is in natural units, not in log2 units */
   int64_t code_classify, code_task, code_tail; /* indices into the code pointer list; tail may equal task */
 } AttnKernel;
 
@@ -126,17 +117,10 @@ typedef int32_t (*AttnClassify)(AttnMemRef *const *operands, const AttnTables *t
                                 int64_t num_keys, int64_t b, int64_t h, int64_t i_lo, int64_t i_hi, int64_t j_lo,
                                 int64_t j_hi);
 
-/* Where and what a task computes: `tiles` query tiles from row `row` of a class, over key rows [key_begin, key_end). */
+/* Where and what a task computes. */
 typedef struct {
-  int64_t b, h, kv_h;              /* batch, query head, key/value head */
-  int64_t row, rows;               /* first query row inside the class, number of rows */
-  int64_t key_begin, key_end;      /* key rows of the class this task may read */
-  int64_t query_token, query_step; /* token of query row 0 of the class, tokens between rows */
-  int64_t key_token, key_step;
-  int64_t query_offset;           /* query position = token + query_offset */
-  int64_t query_count, key_count; /* rows of the class */
-  int64_t num_queries, num_keys;  /* of the whole problem */
-  int64_t partial;                /* 1: write unnormalised partial results into `partials` instead of the outputs */
+#define ATTN_TASK_FIELD(Name, name) int64_t name;
+#include "attn/Runtime/Fields.def"
 } AttnTask;
 
 /* Runs one task. `operands`: query, key, value, out, lse (null if none), then captured and MEMBERS tables in table

@@ -62,7 +62,6 @@ private:
   ModuleOp module;
   RegisterBlock block;
   OpBuilder builder;
-  bool natural = false;
   llvm::DenseMap<Operation *, Place> places;
   std::optional<MicroKernels> cached;
 };
@@ -88,7 +87,7 @@ TaskConverter::Place &TaskConverter::place(Value state) {
   Value dim = type.getDim() >= 0 ? e.index(type.getDim()) : slot.getDim();
   Value valueDim = type.getValueDim() >= 0 ? e.index(type.getValueDim()) : slot.getValueDim();
   Value weights = e.index(slot.getKeyTile() * type.getQueries());
-  Value size = e.mul(e.add(e.add(dim, valueDim), 3), type.getQueries());
+  Value size = e.mul(e.add(e.add(dim, valueDim), kSlotRows), type.getQueries());
   Value offset = e.add(weights, e.mul(slot.getIndex(), size));
   place.arguments = {flat(slot.getWorkspace(), offset, size), dim, valueDim};
   place.weights = flat(slot.getWorkspace(), builder.getIndexAttr(0), weights);
@@ -96,10 +95,8 @@ TaskConverter::Place &TaskConverter::place(Value state) {
 }
 
 MicroKernels &TaskConverter::kernels(Value state) {
-  if (!cached) {
+  if (!cached)
     cached.emplace(module, task.getName(), block, cast<tile::StateType>(state.getType()), findSlot(state).getKeyTile());
-    cached->natural = natural;
-  }
   return *cached;
 }
 
@@ -189,7 +186,6 @@ void TaskConverter::convert(Operation *operation) {
 void TaskConverter::run() {
   SmallVector<Operation *> ops;
   task.walk([&](Operation *op) {
-    natural |= isa<tile::ModifyOp>(op);
     if (isa<tile::AttnTileDialect>(op->getDialect()) && !isa<tile::YieldOp>(op))
       ops.push_back(op);
   });
@@ -227,6 +223,13 @@ LogicalResult checkElementTypes(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
+/// A workspace holds the weights of a tile, then one slot per query tile of a task.
+void setScratch(tile::KernelOp kernel) {
+  tile::KernelConfig numbers = kernel.getNumbers();
+  int64_t queries = std::max(numbers.query_tile, numbers.tail_tile), slots = numbers.group_tiles * queries;
+  kernel.setScratch(ArrayRef<int64_t>{numbers.key_tile * queries + kSlotRows * slots, slots, slots});
+}
+
 struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {
   using Base::Base;
 
@@ -253,6 +256,8 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
       task.removeArgAttrsAttr(); // names are for the reader of the tile stage
       TaskConverter(task, getOperation(), block).run();
     }
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      setScratch(kernel);
 
     // Loops no longer carry states: folding that away leaves the slots without uses.
     RewritePatternSet patterns(&getContext());

@@ -23,32 +23,6 @@ void append(SmallVectorImpl<int64_t> &table, const T &record) {
   table.append(words, words + sizeof(T) / sizeof(int64_t));
 }
 
-void setField(AttnKernel &kernel, StringRef name, int64_t value) {
-  std::pair<StringRef, int64_t *> fields[] = {
-      {"align", &kernel.align},
-      {"reindex", &kernel.reindex},
-      {"reindex_size", &kernel.reindex_size},
-      {"has_mask", &kernel.has_mask},
-      {"depends_batch", &kernel.depends_batch},
-      {"depends_head", &kernel.depends_head},
-      {"query_tile", &kernel.query_tile},
-      {"tail_tile", &kernel.tail_tile},
-      {"tail_limit", &kernel.tail_limit},
-      {"key_tile", &kernel.key_tile},
-      {"key_granule", &kernel.key_granule},
-      {"group_tiles", &kernel.group_tiles},
-      {"split_keys", &kernel.split_keys},
-      {"split_tasks", &kernel.split_tasks},
-      {"natural_partials", &kernel.natural_partials},
-      {"scratch_base", &kernel.scratch_base},
-      {"scratch_per_dim", &kernel.scratch_per_dim},
-      {"scratch_per_value_dim", &kernel.scratch_per_value_dim},
-  };
-  for (auto [field, place] : fields)
-    if (field == name)
-      *place = value;
-}
-
 /// The table, strings and code pointers of one function, and its C entry points.
 class EntryBuilder {
 public:
@@ -240,8 +214,16 @@ FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
                               << " ways; combine them into fewer tensors";
   for (; !tables.empty(); tables = tables.drop_front(3))
     record.tables[record.num_tables++] = {tables[0], tables[1], tables[2]};
-  for (NamedAttribute attribute : kernel.getConfig())
-    setField(record, attribute.getName(), cast<IntegerAttr>(attribute.getValue()).getInt());
+  tile::KernelConfig numbers = kernel.getNumbers();
+#define ATTN_KERNEL_NUMBER(name) record.name = numbers.name;
+#include "attn/Runtime/Fields.def"
+  std::optional<ArrayRef<int64_t>> scratch = kernel.getScratch();
+  if (!scratch)
+    return kernel.emitError("says nothing of the memory its tasks need: run convert-attn-tile-to-cpu first, or write "
+                            "scratch([base, per_dim, per_value_dim])");
+  record.scratch_base = (*scratch)[0];
+  record.scratch_per_dim = (*scratch)[1];
+  record.scratch_per_value_dim = (*scratch)[2];
   unsigned skipped = record.lse < 0 ? 4 : ~0u;
   record.code_task = code(taskEntry(kernel.getTask(), skipped));
   record.code_tail = code(taskEntry(kernel.getTail(), skipped));

@@ -38,7 +38,7 @@ func::FuncOp MicroKernels::build(StringRef name, TypeRange arguments, TypeRange 
 }
 
 MicroKernels::Layout MicroKernels::layout(Emit &e, Value dim, Value valueDim) const {
-  Layout l{queries, dim, valueDim, e.index(3 * queries), {}};
+  Layout l{queries, dim, valueDim, e.index(kSlotRows * queries), {}};
   l.output = e.add(l.scaled, e.mul(dim, queries));
   return l;
 }
@@ -240,7 +240,7 @@ func::FuncOp MicroKernels::finish(MemRefType output, MemRefType lse) {
       });
       if (!lse)
         return;
-      e.vstore(logSumExp(e, e.vload(slot, j), l, natural), square, e.index(0));
+      e.vstore(logSumExp(e, e.vload(slot, j), l, isNatural()), square, e.index(0));
       e.loop(e.index(0), valid, 1, [&](Value i) { e.store(e.load(square, i), body.args[5], e.add(row, e.add(j, i))); });
     });
   });

@@ -19,6 +19,9 @@
 
 namespace attn::cpu {
 
+/// Rows of a slot before the queries: -m, l and the next l.
+constexpr int64_t kSlotRows = 3;
+
 /// What a target's micro-kernels look like.
 struct RegisterBlock {
   int64_t lanes = 16; // floats of a vector
@@ -55,9 +58,6 @@ public:
   /// A slot, or any other run of floats.
   mlir::MemRefType slotType();
 
-  /// Does the reference count in natural units (a score region) rather than in powers of two?
-  bool natural = false;
-
 private:
   struct Body; // a function under construction: emitter and arguments
   mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::TypeRange results,
@@ -66,6 +66,7 @@ private:
   mlir::func::FuncOp accumulateCarefully(mlir::MemRefType value);
   mlir::func::FuncOp scores(mlir::MemRefType key);
   void callScores(Emit &e, mlir::MemRefType key, ValueRange args, bool relative);
+  bool isNatural() const { return state.getUnit() == tile::ScoreUnit::Natural; }
   Layout layout(Emit &e, Value dim, Value valueDim) const;
   std::string name(llvm::StringRef stem) const;
 

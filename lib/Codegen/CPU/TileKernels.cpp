@@ -147,7 +147,9 @@ func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::
                  auto weigh = [&](Value x, Value row, int64_t v, Value &sum) {
                    Value keep, s = code.modified(x, v, keep);
                    if (modify)
-                     s = e.mulf(e.addf(s, reference[v]), e.splat(kLog2e));
+                     s = e.addf(s, reference[v]);
+                   if (isNatural())
+                     s = e.mulf(s, e.splat(kLog2e));
                    Value weight = e.exp2(s, block.exp);
                    if (keep) // behind the exponential: no NaN can come of a mask
                      weight = e.select(keep, weight, e.splat(0));
@@ -209,7 +211,7 @@ func::FuncOp MicroKernels::raise(MemRefType key, tile::ModifyOp modify, tile::Ma
                    Value old = arith::NegFOp::create(e.b, e.loc, code.minusM(v));
                    Value none = e.cmpf(arith::CmpFPredicate::OEQ, most[v], e.splat(-INFINITY));
                    Value difference = e.select(none, e.splat(0), e.subf(old, most[v]));
-                   if (natural)
+                   if (isNatural())
                      difference = e.mulf(difference, e.splat(kLog2e));
                    // Where the reference stays, nothing is scaled: the polynomial of 2^0 is not quite 1, and there may
                    // be thousands of tiles.

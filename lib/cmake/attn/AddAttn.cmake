@@ -51,7 +51,7 @@ endfunction()
 function(attn_install_package)
   foreach(tree ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
     install(DIRECTORY ${tree}/include/attn DESTINATION include
-            FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+            FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
   endforeach()
   include(CMakePackageConfigHelpers)
   get_property(ATTN_LIBS GLOBAL PROPERTY ATTN_LIBS)

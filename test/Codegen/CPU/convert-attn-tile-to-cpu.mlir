@@ -15,6 +15,9 @@
 // CHECK:         func.call @dense.k0.task.check.48
 // CHECK:         func.call @dense.k0.task.finish.48
 
+// Weights of 128 x 48, then 8 slots of 48 queries: 3 rows, the queries and the output each.
+// CHECK:       attn_tile.kernel @dense.k0 {{.*}} scratch([7296, 384, 384])
+
 // CHECK-LABEL: func.func private @dense.k0.task.softmax.48(
 // CHECK-SAME:    attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}
 // CHECK:         scf.for

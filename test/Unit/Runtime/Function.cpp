@@ -112,13 +112,13 @@ static void scores(AttnMemRef *const *operands, const AttnTask &task, int64_t ro
     for (int64_t key = std::max<int64_t>(runs[r].begin, task.key_begin);
          key < std::min<int64_t>(runs[r].end, task.key_end); ++key) {
       int64_t token = task.key_token + key * task.key_step;
-      bool keep = plainKernel.keep(task.b, task.h, q + task.query_offset, token);
+      bool keep = plainKernel.keep(task.batch, task.head, q + task.query_offset, token);
       EXPECT_TRUE(keep || runs[r].kind == ATTN_PARTIAL);
       if (!keep)
         continue;
       float score = 0;
       for (int64_t d = 0; d < dim; ++d)
-        score += *element(operands[0], 4, task.b, task.h, q, d) * *element(operands[1], 4, task.b, task.kv_h, token, d);
+        score += *element(operands[0], 4, task.batch, task.head, q, d) * *element(operands[1], 4, task.batch, task.key_head, token, d);
       kept.push_back({token, score / std::sqrt(float(dim)) * 1.44269504f});
     }
 }
@@ -135,7 +135,7 @@ static void plainRow(AttnMemRef *const *operands, const AttnTask &task, int64_t 
   for (auto &[key, x] : kept) {
     l += std::exp2(x - m);
     for (int64_t d = 0; d < dim; ++d)
-      sum[d] += std::exp2(x - m) * *element(operands[2], 4, task.b, task.kv_h, key, d);
+      sum[d] += std::exp2(x - m) * *element(operands[2], 4, task.batch, task.key_head, key, d);
   }
   if (task.partial) {
     std::copy(sum.begin(), sum.end(), partial);
@@ -144,9 +144,9 @@ static void plainRow(AttnMemRef *const *operands, const AttnTask &task, int64_t 
     return;
   }
   for (int64_t d = 0; d < dim; ++d)
-    *element(operands[3], 4, task.b, task.h, token, d) = l > 0 ? sum[d] / l : 0;
+    *element(operands[3], 4, task.batch, task.head, token, d) = l > 0 ? sum[d] / l : 0;
   if (operands[4])
-    *element(operands[4], 3, task.b, task.h, token) = l > 0 ? (m + std::log2(l)) * 0.69314718f : m;
+    *element(operands[4], 3, task.batch, task.head, token) = l > 0 ? (m + std::log2(l)) * 0.69314718f : m;
 }
 
 static void plainTask(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets, const AttnRun *runs,
@@ -157,7 +157,7 @@ static void plainTask(AttnMemRef *const *operands, const AttnTask *task, const i
     int64_t row = task->row + r, token = task->query_token + row * task->query_step;
     EXPECT_LT(row, task->query_count);
     if (task->key_begin == 0) // the first part alone counts
-      __atomic_fetch_add(&plainKernel.visits[(task->b * operands[0]->extents[1] + task->h) * task->num_queries + token],
+      __atomic_fetch_add(&plainKernel.visits[(task->batch * operands[0]->extents[1] + task->head) * task->num_queries + token],
                          1, __ATOMIC_RELAXED);
     int64_t tile = row / plainKernel.tile - task->row / plainKernel.tile;
     plainRow(operands, *task, row, offsets + tile, runs,

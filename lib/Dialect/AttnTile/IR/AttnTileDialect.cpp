@@ -9,6 +9,7 @@ using namespace mlir;
 using namespace attn::tile;
 
 #include "attn/Dialect/AttnTile/IR/AttnTileDialect.cpp.inc"
+#include "attn/Dialect/AttnTile/IR/AttnTileEnums.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "attn/Dialect/AttnTile/IR/AttnTileTypes.cpp.inc"

@@ -16,6 +16,26 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "attn/Dialect/AttnTile/IR/AttnTileDialect.h.inc"
+#include "attn/Dialect/AttnTile/IR/AttnTileEnums.h.inc"
+
+namespace attn::tile {
+
+/// The index arguments of a task function, in this order, behind its memrefs.
+enum TaskField {
+#define ATTN_TASK_FIELD(Name, name) k##Name,
+#include "attn/Runtime/Fields.def"
+  kNumTaskFields
+};
+
+/// The numbers of a kernel's `config`, which are those of the runtime's kernel record.
+struct KernelConfig {
+#define ATTN_KERNEL_NUMBER(name) int64_t name = 0;
+#include "attn/Runtime/Fields.def"
+
+  mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
+};
+
+} // namespace attn::tile
 
 #define GET_TYPEDEF_CLASSES
 #include "attn/Dialect/AttnTile/IR/AttnTileTypes.h.inc"

@@ -2,6 +2,7 @@
 #define ATTN_TILE_DIALECT_TD
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 
 def AttnTile_Dialect : Dialect {
@@ -15,8 +16,17 @@ def AttnTile_Dialect : Dialect {
     The running state of a query tile (scaled queries, reference m, sum l, accumulated output) is one SSA value of type
     `!attn_tile.state`. Ops that update a state return the new one; a target may keep it in registers (GPU) or update the
     slot of memory that it came from in place (CPU), which is why a state is used by one op at a time.
+
+    Constraints are numbered T1, T2, ... at the types and ops that they are about.
   }];
   let useDefaultTypePrinterParser = 1;
+}
+
+def AttnTile_ScoreUnit : I32Enum<"ScoreUnit", "what a difference of 1 between two scores means", [
+    I32EnumCase<"Log2", 0, "log2">,      // a factor of 2 between their weights
+    I32EnumCase<"Natural", 1, "natural"> // a factor of e
+  ]> {
+  let cppNamespace = "::attn::tile";
 }
 
 class AttnTile_Type<string name, string typeMnemonic> : TypeDef<AttnTile_Dialect, name> {
@@ -25,17 +35,29 @@ class AttnTile_Type<string name, string typeMnemonic> : TypeDef<AttnTile_Dialect
 
 def AttnTile_TileType : AttnTile_Type<"Tile", "tile"> {
   let summary = "Scores or weights of a tile: keys x queries, f32";
+  let description = "T1: a tile has at least 1 key and 1 query.";
   let parameters = (ins "int64_t":$keys, "int64_t":$queries);
   let assemblyFormat = "`<` $keys `by` $queries `>`";
+  let genVerifyDecl = 1;
 }
 
 def AttnTile_StateType : AttnTile_Type<"State", "state"> {
   let summary = "Running state of a query tile";
   let description = [{
     `queries` rows with head_dim `dim` and value dimension `valueDim`; -1 where the extent is known only at run time.
+
+    `unit` is the unit of the scores of this state and of its reference m: the weight of a score s is 2^(s - m) in `log2`,
+    e^(s - m) in `natural`. The scale that `begin` takes brings products to this unit: in `log2` it contains log2 e, and a
+    product is the exponent of a power of two, which machines compute. A score region speaks of natural units, so that the
+    states of a kernel with one are `natural`, and the factor log2 e comes behind the region. The unit holds for all that
+    comes of a state: `finish` gives the log-sum-exp in natural units from either, `finish_partial` stores m in the unit of
+    the state (`natural_partials` of the kernel tells the runtime which it is).
+
+    T2: a state has at least 1 query; dim and valueDim are at least 1, or -1.
   }];
-  let parameters = (ins "int64_t":$queries, "int64_t":$dim, "int64_t":$valueDim);
-  let assemblyFormat = "`<` $queries `,` $dim `,` $valueDim `>`";
+  let parameters = (ins "int64_t":$queries, "int64_t":$dim, "int64_t":$valueDim, EnumParameter<AttnTile_ScoreUnit>:$unit);
+  let assemblyFormat = "`<` $queries `,` $dim `,` $valueDim `,` $unit `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif

@@ -9,38 +9,74 @@ include "mlir/IR/BuiltinAttributeInterfaces.td"
 
 class AttnTile_Op<string mnemonic, list<Trait> traits = []> : Op<AttnTile_Dialect, mnemonic, traits>;
 
-def AttnTile_KernelOp : AttnTile_Op<"kernel", [Symbol]> {
+def AttnTile_KernelOp : AttnTile_Op<"kernel", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The parts of one compiled attention op";
   let description = [{
     Names the functions of a kernel and records what the runtime needs to plan and run it: `task` computes full query
     tiles, `tail` the last few rows of a sequence, `classify` is the interval reading of the mask (absent: no mask).
-    `config` holds the numbers of the runtime's kernel record (`attn/Runtime/Abi.h`), by field name.
+
+    A task function takes the memrefs of query, key, value and output, of the log-sum-exp where it is asked for, of the
+    captured tensors and of the membership bitmaps, then the fields of AttnTask as indices, then `offsets` and `runs` of
+    the plan, scratch memory and the place for partial results (see `attn/Runtime/Abi.h`).
+
+    `config` holds the numbers of the runtime's kernel record by name (`attn/Runtime/Fields.def`), `tables` one triple of
+    kind, captured operand and dimension per table that the runtime derives from a captured tensor. `scratch` says how many
+    floats of memory a task needs: base + per_dim * head_dim + per_value_dim * value_dim. A target that keeps states in
+    memory fills it in.
+
+    Constraints
+    - T3: `task` and `tail` are functions of one type, the one above
+    - T4: `classify` is a function of AttnClassify's type; it is there if and only if has_mask is 1
+    - T5: `config` has every number of the kernel record, as an i64, and nothing else
+    - T6: `tables` are triples (0 range or 1 members, captured operand, dimension of it)
+    - T7: `scratch` has three numbers, none below 0
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$task, FlatSymbolRefAttr:$tail,
-                       OptionalAttr<FlatSymbolRefAttr>:$classify, DenseI64ArrayAttr:$tables, DictionaryAttr:$config);
+                       OptionalAttr<FlatSymbolRefAttr>:$classify, DenseI64ArrayAttr:$tables, DictionaryAttr:$config,
+                       OptionalAttr<DenseI64ArrayAttr>:$scratch);
   let assemblyFormat = [{
     $sym_name `task` `(` $task `)` `tail` `(` $tail `)` (`classify` `(` $classify^ `)`)? `tables` `(` $tables `)`
-    `config` `` $config attr-dict
+    (`scratch` `(` $scratch^ `)`)? `config` `` $config attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The numbers of `config`.
+    KernelConfig getNumbers();
   }];
 }
 
-def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure]> {
+def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Run a kernel over whole tensors";
   let description = [{
     Operands are query, key, value, then the captured tensors in the order of the kernel's task function; results are the
     output and, where asked for, the log-sum-exp.
+
+    T8: `kernel` is an attn_tile.kernel, and its task function takes memrefs of these inputs and outputs, in order, and
+    one more for each of its tables of members.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
 }
 
+//===----------------------------------------------------------------------===//
+// A query tile
+//===----------------------------------------------------------------------===//
+//
+// Constraints of the ops that read and write memory
+// - T9: query, key, value and output are matrices (rank 2) of f32, f16 or bf16
+// - T10: their columns are as many as the state says: `dim` of query and key, `valueDim` of value and output, both -1 and
+//   dynamic, or equal
+// - T11: workspace, partial results and log-sum-exp are memrefs of rank 1 of f32
+// - T12: tile and state have the same number of queries
+// - T13: key_tile and step are at least 1
+
 def AttnTile_SlotOp : AttnTile_Op<"slot", [Pure]> {
   let summary = "The state kept in one slot of a workspace";
   let description = [{
     `workspace` is scratch memory of a thread. Slot `index` holds the state of one query tile of the task, so that several
     query tiles can share a span of keys while it is in the cache. `dim` and `valueDim` are the run-time head_dim and value
-    dimension; tiles have up to `keyTile` keys.
+    dimension; tiles have up to `keyTile` keys. How a state lies in its slot is the target's affair.
   }];
   let arguments = (ins AnyMemRef:$workspace, Index:$index, Index:$dim, Index:$valueDim, I64Attr:$keyTile);
   let results = (outs AttnTile_StateType:$state);
@@ -48,14 +84,15 @@ def AttnTile_SlotOp : AttnTile_Op<"slot", [Pure]> {
     $workspace `[` $index `]` `dims` `(` $dim `,` $valueDim `)` `key_tile` `(` $keyTile `)` attr-dict
     `:` type($workspace) `->` type($state)
   }];
+  let hasVerifier = 1;
 }
 
 def AttnTile_BeginOp : AttnTile_Op<"begin", [AllTypesMatch<["state", "result"]>]> {
   let summary = "Start a query tile: load and scale its queries, guess the reference, clear sum and output";
   let description = [{
-    Loads rows [row, row + queries) of `query` (clamped to the last row), times `scale`. The reference m is the score of
-    each query with key row `row + r + own` (clamped): a guess that is usually near the largest score; `softmax` and
-    `check` repair a bad one.
+    Loads rows [row, row + queries) of `query` (clamped to the last row), times `scale`, which brings products to the unit
+    of the state. The reference m is the score of each query with key row `row + r + own` (clamped): a guess that is usually
+    near the largest score; `softmax` and `check` repair a bad one.
   }];
   let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$query, AnyMemRef:$key, Index:$row, Index:$own, F32:$scale);
   let results = (outs AttnTile_StateType:$result);
@@ -63,6 +100,7 @@ def AttnTile_BeginOp : AttnTile_Op<"begin", [AllTypesMatch<["state", "result"]>]
     $state `,` $query `[` $row `]` `,` $key `[` $own `]` `scale` `(` $scale `)` attr-dict
     `:` type($state) `,` type($query) `,` type($key)
   }];
+  let hasVerifier = 1;
 }
 
 def AttnTile_RestartOp : AttnTile_Op<"restart", [AllTypesMatch<["state", "result"]>]> {
@@ -73,15 +111,17 @@ def AttnTile_RestartOp : AttnTile_Op<"restart", [AllTypesMatch<["state", "result
 }
 
 def AttnTile_ScoreOp : AttnTile_Op<"score", [Pure]> {
-  let summary = "S^T = K Q^T for `count` key rows from `row`";
+  let summary = "S^T = K Q^T for `count` key rows from `row`, in the unit of the state";
   let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$key, Index:$row, Index:$count);
   let results = (outs AttnTile_TileType:$tile);
   let assemblyFormat = [{
     $state `,` $key `[` $row `]` `rows` `(` $count `)` attr-dict `:` type($state) `,` type($key) `->` type($tile)
   }];
+  let hasVerifier = 1;
 }
 
-class AttnTile_RegionOp<string mnemonic> : AttnTile_Op<mnemonic, [Pure, SingleBlock, AllTypesMatch<["tile", "result"]>]> {
+class AttnTile_RegionOp<string mnemonic> : AttnTile_Op<mnemonic, [
+    Pure, SingleBlock, IsolatedFromAbove, AllTypesMatch<["tile", "result"]>]> {
   let arguments = (ins AttnTile_TileType:$tile, Index:$batch, Index:$head, Index:$query, Index:$key, I64Attr:$step,
                        Index:$numQueries, Index:$numKeys, Variadic<AnyType>:$captured,
                        UnitAttr:$nonnegative);
@@ -92,6 +132,8 @@ class AttnTile_RegionOp<string mnemonic> : AttnTile_Op<mnemonic, [Pure, SingleBl
     (`nonnegative` $nonnegative^)?
     (`captured` `(` $captured^ `:` type($captured) `)`)? $body attr-dict `:` type($tile)
   }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def AttnTile_ModifyOp : AttnTile_RegionOp<"modify"> {
@@ -100,6 +142,12 @@ def AttnTile_ModifyOp : AttnTile_RegionOp<"modify"> {
     The region takes (score : f32, b, h, i, j, number of queries, number of keys, captured...) and yields f32. Query row r
     of the tile stands at position `query + r * step`, key row c at `key + c * step`; with `nonnegative` no query position is
     below 0. Captured memrefs are read with `memref.load`; an index outside reads the nearest element.
+
+    Constraints of `modify` and `mask`
+    - T14: the region takes these arguments
+    - T15: it yields f32 (`modify`) or i1 (`mask`)
+    - T16: it holds arith and math ops on scalars, memref.load and memref.dim
+    - T17: the scores that a score region gets are of a `natural` state
   }];
 }
 
@@ -116,8 +164,10 @@ def AttnTile_YieldOp : AttnTile_Op<"yield", [Pure, Terminator, ReturnLike,
 }
 
 def AttnTile_SoftmaxOp : AttnTile_Op<"softmax", [AllTypesMatch<["state", "result"]>, AllTypesMatch<["scores", "weights"]>]> {
-  let summary = "Weights exp(s - m) of a tile, added to the sum";
+  let summary = "Weights of the scores of a tile against the reference m, added to the sum";
   let description = [{
+    The weight is 2^(s - m) or e^(s - m), as the unit of the state says.
+
     Lazy (the default): m stays as it is unless a sum passes 2^40; then m becomes the largest score so far, the sum and the
     output are rescaled, and the tile is done again. With `exact`, m is raised to the largest kept score of every tile
     first (the online softmax of Milakov and Gimelshein, arXiv 1805.02867).
@@ -125,6 +175,7 @@ def AttnTile_SoftmaxOp : AttnTile_Op<"softmax", [AllTypesMatch<["state", "result
   let arguments = (ins AttnTile_TileType:$scores, AttnTile_StateType:$state, UnitAttr:$exact);
   let results = (outs AttnTile_TileType:$weights, AttnTile_StateType:$result);
   let assemblyFormat = "(`exact` $exact^)? $scores `,` $state attr-dict `:` type($scores) `,` type($state)";
+  let hasVerifier = 1;
 }
 
 def AttnTile_AccumulateOp : AttnTile_Op<"accumulate", [AllTypesMatch<["state", "result"]>]> {
@@ -140,6 +191,7 @@ def AttnTile_AccumulateOp : AttnTile_Op<"accumulate", [AllTypesMatch<["state", "
     $weights `,` $value `[` $row `]` `rows` `(` $count `)` `into` $state (`skip_zero` $skip_zero^)? attr-dict
     `:` type($weights) `,` type($value) `,` type($state)
   }];
+  let hasVerifier = 1;
 }
 
 def AttnTile_CheckOp : AttnTile_Op<"check"> {
@@ -161,15 +213,18 @@ def AttnTile_FinishOp : AttnTile_Op<"finish"> {
   let assemblyFormat = [{
     $state `,` $output `[` $row `]` (`lse` `(` $lse^ `:` type($lse) `)`)? attr-dict `:` type($state) `,` type($output)
   }];
+  let hasVerifier = 1;
 }
 
 def AttnTile_FinishPartialOp : AttnTile_Op<"finish_partial"> {
   let summary = "Store the unnormalised result of a range of keys, to be merged with others";
   let description = [{
-    Row r of `partials` is valueDim floats of sum(p v), then m, then l. `rows` rows are stored from `row`.
+    Row r of `partials` is valueDim floats of sum(p v), then m in the unit of the state, then l. `rows` rows are stored
+    from `row`.
   }];
   let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$partials, Index:$row, Index:$rows);
   let assemblyFormat = "$state `,` $partials `[` $row `]` `rows` `(` $rows `)` attr-dict `:` type($state) `,` type($partials)";
+  let hasVerifier = 1;
 }
 
 #endif

@@ -1,0 +1,174 @@
+//===- AttnTileVerify.cpp - The constraints of tiles, states and regions --===//
+//
+// Constraints are numbered in AttnTileDialect.td and AttnTileOps.td. Every message says what is wrong and ends with the
+// number.
+//
+//===----------------------------------------------------------------------===//
+#include "attn/Dialect/AttnTile/IR/AttnTile.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace attn::tile;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+LogicalResult TileType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t keys, int64_t queries) {
+  if (keys >= 1 && queries >= 1)
+    return success();
+  return emitError() << "a tile of " << keys << " keys by " << queries
+                     << " queries holds nothing; give both at least 1 (T1)";
+}
+
+LogicalResult StateType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t queries, int64_t dim,
+                                int64_t valueDim, ScoreUnit) {
+  if (queries < 1)
+    return emitError() << "a state of " << queries << " queries holds nothing; give it at least 1 (T2)";
+  for (auto [name, extent] : {std::pair("dim", dim), {"valueDim", valueDim}})
+    if (extent < 1 && extent != -1)
+      return emitError() << name << " is " << extent
+                         << "; it must be at least 1, or -1 where it is known at run time (T2)";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// A matrix that a state of width `width` (-1: known at run time) is loaded from, stored to or multiplied with.
+static LogicalResult verifyMatrix(Operation *op, StringRef name, Value matrix, int64_t width) {
+  auto type = dyn_cast<MemRefType>(matrix.getType());
+  if (!type || type.getRank() != 2)
+    return op->emitOpError() << name << " must be a matrix, memref<rows x columns>, not " << matrix.getType()
+                             << "; take a subview of one batch and head (T9)";
+  Type element = type.getElementType();
+  if (!element.isF32() && !element.isF16() && !element.isBF16())
+    return op->emitOpError() << name << " has elements of type " << element << "; use f32, f16 or bf16 (T9)";
+  int64_t columns = type.getDimSize(1);
+  if (ShapedType::isDynamic(columns) ? width == -1 : columns == width)
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << name << " " << type << " has ";
+  if (ShapedType::isDynamic(columns))
+    error << "columns known at run time, but the state says " << width;
+  else if (width == -1)
+    error << columns << " columns, but the state says that they are known at run time (-1)";
+  else
+    error << columns << " columns, but the state says " << width;
+  return error << "; make the extents agree (T10)";
+}
+
+/// A memref of floats in a row.
+static LogicalResult verifyFloats(Operation *op, StringRef name, Value memref) {
+  auto type = dyn_cast<MemRefType>(memref.getType());
+  if (type && type.getRank() == 1 && type.getElementType().isF32())
+    return success();
+  return op->emitOpError() << name << " must be a memref of rank 1 of f32, not " << memref.getType() << " (T11)";
+}
+
+static LogicalResult verifyQueries(Operation *op, TileType tile, StateType state) {
+  if (tile.getQueries() == state.getQueries())
+    return success();
+  return op->emitOpError() << "tile and state differ in queries: " << tile.getQueries() << " and " << state.getQueries()
+                           << "; use tiles of the state's width (T12)";
+}
+
+static LogicalResult verifyPositive(Operation *op, StringRef name, int64_t value) {
+  if (value >= 1)
+    return success();
+  return op->emitOpError() << name << " is " << value << "; it must be at least 1 (T13)";
+}
+
+LogicalResult SlotOp::verify() {
+  return failure(failed(verifyFloats(*this, "workspace", getWorkspace())) ||
+                 failed(verifyPositive(*this, "key_tile", getKeyTile())));
+}
+
+LogicalResult BeginOp::verify() {
+  int64_t dim = getState().getType().getDim();
+  return failure(failed(verifyMatrix(*this, "query", getQuery(), dim)) ||
+                 failed(verifyMatrix(*this, "key", getKey(), dim)));
+}
+
+LogicalResult ScoreOp::verify() {
+  return failure(failed(verifyMatrix(*this, "key", getKey(), getState().getType().getDim())) ||
+                 failed(verifyQueries(*this, getTile().getType(), getState().getType())));
+}
+
+LogicalResult SoftmaxOp::verify() { return verifyQueries(*this, getScores().getType(), getState().getType()); }
+
+LogicalResult AccumulateOp::verify() {
+  return failure(failed(verifyMatrix(*this, "value", getValue(), getState().getType().getValueDim())) ||
+                 failed(verifyQueries(*this, getWeights().getType(), getState().getType())));
+}
+
+LogicalResult FinishOp::verify() {
+  if (failed(verifyMatrix(*this, "output", getOutput(), getState().getType().getValueDim())))
+    return failure();
+  return getLse() ? verifyFloats(*this, "lse", getLse()) : success();
+}
+
+LogicalResult FinishPartialOp::verify() { return verifyFloats(*this, "partials", getPartials()); }
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
+
+static bool isAllowed(Operation &op) {
+  if (isa<memref::LoadOp, memref::DimOp>(op))
+    return true;
+  StringRef dialect = op.getName().getDialectNamespace();
+  return (dialect == "arith" || dialect == "math") && llvm::all_of(op.getOperandTypes(), isScalar) &&
+         llvm::all_of(op.getResultTypes(), isScalar);
+}
+
+/// A region that takes (leading..., b, h, i, j, number of queries, number of keys, captured...) and yields `yields`.
+template <typename OpT>
+static LogicalResult verifyBody(OpT op, TypeRange leading, Type yields) {
+  Block &body = op.getBody().front();
+  SmallVector<Type> wanted(leading);
+  wanted.append(6, IndexType::get(op.getContext()));
+  llvm::append_range(wanted, op.getCaptured().getTypes());
+  if (body.getArgumentTypes() != TypeRange(wanted)) {
+    InFlightDiagnostic error = op.emitOpError() << "its region must take (";
+    llvm::interleaveComma(wanted, error);
+    error << "), not (";
+    llvm::interleaveComma(body.getArgumentTypes(), error);
+    return error << ") (T14)";
+  }
+  auto yield = dyn_cast<YieldOp>(body.back());
+  if (!yield)
+    return body.back().emitOpError() << "cannot end the region of " << op->getName()
+                                     << "; end it with attn_tile.yield (T15)";
+  if (yield.getValue().getType() != yields)
+    return yield.emitOpError() << "must yield " << yields << " from the region of " << op->getName() << ", not "
+                               << yield.getValue().getType() << " (T15)";
+  for (Operation &inner : body.without_terminator())
+    if (!isAllowed(inner))
+      return inner.emitOpError() << "cannot stand in the region of " << op->getName()
+                                 << "; allowed are: arith and math ops on scalars, memref.load and memref.dim (T16)";
+  return success();
+}
+
+LogicalResult ModifyOp::verify() {
+  auto score = getTile().getDefiningOp<ScoreOp>();
+  if (score && score.getState().getType().getUnit() != ScoreUnit::Natural)
+    return emitOpError()
+           << "its scores are in the unit of " << score.getState().getType()
+           << ", but a score region speaks of natural units; make the states of this task natural, and leave "
+              "log2 e out of the scale (T17)";
+  return verifyPositive(*this, "step", getStep());
+}
+
+LogicalResult MaskOp::verify() { return verifyPositive(*this, "step", getStep()); }
+
+LogicalResult ModifyOp::verifyRegions() {
+  Type f32 = Float32Type::get(getContext());
+  return verifyBody(*this, f32, f32);
+}
+
+LogicalResult MaskOp::verifyRegions() { return verifyBody(*this, {}, IntegerType::get(getContext(), 1)); }
