@@ -94,11 +94,19 @@ std::vector<std::string> entryNames(ModuleOp spec) {
   return names;
 }
 
+static bool hasAssertions() {
+#ifdef NDEBUG
+  return false;
+#else
+  return true;
+#endif
+}
+
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
   std::vector<std::string> entries = entryNames(spec);
   OwningOpRef<ModuleOp> module = spec.clone();
   PassManager pm(spec.getContext());
-  pm.enableVerifier(false);
+  pm.enableVerifier(options.verify || hasAssertions());
   buildSchedule(pm, options);
   buildTiling(pm, options);
   buildCPU(pm, options);

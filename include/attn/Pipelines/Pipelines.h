@@ -17,6 +17,9 @@ struct CompileOptions {
   TargetModel target;
   ScheduleOverrides schedule;
   bool threads = true;
+  /// Verify the IR behind every pass. A build with assertions always does; it is about an eighth of the time of a
+  /// compilation in process, for what only a defect of a pass can break.
+  bool verify = false;
   bool jit = false; // the object is loaded into this process, beside runtimeObject() of attn/Runtime/Bitcode.h
 };
 

@@ -17,7 +17,13 @@ def AttnTile_Dialect : Dialect {
     `!attn_tile.state`. Ops that update a state return the new one; a target may keep it in registers (GPU) or update the
     slot of memory that it came from in place (CPU), which is why a state is used by one op at a time.
 
-    Constraints are numbered T1, T2, ... at the types and ops that they are about.
+    Constraints are numbered; those of single types and ops stand there. Of all ops that have a tile, a state or memory:
+    - T9: query, key, value and output are matrices (rank 2) of f32, f16 or bf16
+    - T10: their columns are what the state says, `dim` for query and key, `valueDim` for value and output: equal, or -1 and
+      dynamic
+    - T11: workspace, partial results and log-sum-exp are memrefs of rank 1 of f32
+    - T12: tile and state have the same number of queries
+    - T13: key_tile and step are at least 1
   }];
   let useDefaultTypePrinterParser = 1;
 }
@@ -35,7 +41,9 @@ class AttnTile_Type<string name, string typeMnemonic> : TypeDef<AttnTile_Dialect
 
 def AttnTile_TileType : AttnTile_Type<"Tile", "tile"> {
   let summary = "Scores or weights of a tile: keys x queries, f32";
-  let description = "T1: a tile has at least 1 key and 1 query.";
+  let description = [{
+    - T1: a tile has at least 1 key and 1 query
+  }];
   let parameters = (ins "int64_t":$keys, "int64_t":$queries);
   let assemblyFormat = "`<` $keys `by` $queries `>`";
   let genVerifyDecl = 1;
@@ -53,7 +61,7 @@ def AttnTile_StateType : AttnTile_Type<"State", "state"> {
     comes of a state: `finish` gives the log-sum-exp in natural units from either, `finish_partial` stores m in the unit of
     the state (`natural_partials` of the kernel tells the runtime which it is).
 
-    T2: a state has at least 1 query; dim and valueDim are at least 1, or -1.
+    - T2: a state has at least 1 query; dim and valueDim are at least 1, or -1
   }];
   let parameters = (ins "int64_t":$queries, "int64_t":$dim, "int64_t":$valueDim, EnumParameter<AttnTile_ScoreUnit>:$unit);
   let assemblyFormat = "`<` $queries `,` $dim `,` $valueDim `,` $unit `>`";

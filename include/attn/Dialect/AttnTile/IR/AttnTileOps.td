@@ -51,25 +51,13 @@ def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, DeclareOpInterfaceMethods<S
     Operands are query, key, value, then the captured tensors in the order of the kernel's task function; results are the
     output and, where asked for, the log-sum-exp.
 
-    T8: `kernel` is an attn_tile.kernel, and its task function takes memrefs of these inputs and outputs, in order, and
-    one more for each of its tables of members.
+    - T8: `kernel` is an attn_tile.kernel; its task function takes memrefs of these inputs and outputs, and one more for each
+      of its tables of members
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
 }
-
-//===----------------------------------------------------------------------===//
-// A query tile
-//===----------------------------------------------------------------------===//
-//
-// Constraints of the ops that read and write memory
-// - T9: query, key, value and output are matrices (rank 2) of f32, f16 or bf16
-// - T10: their columns are as many as the state says: `dim` of query and key, `valueDim` of value and output, both -1 and
-//   dynamic, or equal
-// - T11: workspace, partial results and log-sum-exp are memrefs of rank 1 of f32
-// - T12: tile and state have the same number of queries
-// - T13: key_tile and step are at least 1
 
 def AttnTile_SlotOp : AttnTile_Op<"slot", [Pure]> {
   let summary = "The state kept in one slot of a workspace";
