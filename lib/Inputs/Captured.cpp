@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace attn::run {
+namespace attn::inputs {
 namespace {
 
 constexpr int64_t kSmall = 8; // extent of a dimension, and bound of a value, that nothing says more about
@@ -219,4 +219,4 @@ HostTensor draw(ArrayRef<int64_t> shape, Type elementType, const Filling &fillin
   return tensor;
 }
 
-} // namespace attn::run
+} // namespace attn::inputs

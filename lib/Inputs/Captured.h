@@ -1,12 +1,12 @@
 //===- Captured.h - What the uses of a captured tensor ask of its elements --===//
-#ifndef ATTN_LIB_RUN_CAPTURED_H
-#define ATTN_LIB_RUN_CAPTURED_H
+#ifndef ATTN_LIB_INPUTS_CAPTURED_H
+#define ATTN_LIB_INPUTS_CAPTURED_H
 
 #include "Extents.h"
 #include "attn/Reference/HostTensor.h"
 #include <random>
 
-namespace attn::run {
+namespace attn::inputs {
 
 /// What random elements a captured tensor should get.
 struct Filling {
@@ -24,6 +24,6 @@ Filling getFilling(mlir::Value tensor, const ExtentTable &table);
 /// A tensor of random elements.
 HostTensor draw(llvm::ArrayRef<int64_t> shape, mlir::Type elementType, const Filling &filling, std::mt19937_64 &random);
 
-} // namespace attn::run
+} // namespace attn::inputs
 
-#endif // ATTN_LIB_RUN_CAPTURED_H
+#endif // ATTN_LIB_INPUTS_CAPTURED_H

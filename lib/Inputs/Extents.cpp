@@ -4,7 +4,7 @@
 
 using namespace mlir;
 
-namespace attn::run {
+namespace attn::inputs {
 llvm::Expected<ExtentTable> ExtentTable::create(func::FuncOp func) {
   ExtentTable table;
   func.walk([&](AttentionOp op) { table.addAttention(op); });
@@ -132,4 +132,4 @@ std::string ExtentTable::getNames() const {
   return text;
 }
 
-} // namespace attn::run
+} // namespace attn::inputs

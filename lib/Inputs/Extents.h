@@ -1,6 +1,6 @@
 //===- Extents.h - The extents that tensors of a function share -------------===//
-#ifndef ATTN_LIB_RUN_EXTENTS_H
-#define ATTN_LIB_RUN_EXTENTS_H
+#ifndef ATTN_LIB_INPUTS_EXTENTS_H
+#define ATTN_LIB_INPUTS_EXTENTS_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -9,7 +9,7 @@
 #include "llvm/Support/Error.h"
 #include <map>
 
-namespace attn::run {
+namespace attn::inputs {
 
 /// The dimensions of queries, keys, values and outputs of a function, in classes of equal extent. A class has a name:
 /// B, H, Hkv, N, M, D, Dv after its part in the first attention op that has it, with a number where several ops differ
@@ -53,6 +53,6 @@ private:
   llvm::MapVector<llvm::StringRef, Dim> named; // name to leader, in order of naming
 };
 
-} // namespace attn::run
+} // namespace attn::inputs
 
-#endif // ATTN_LIB_RUN_EXTENTS_H
+#endif // ATTN_LIB_INPUTS_EXTENTS_H

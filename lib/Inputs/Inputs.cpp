@@ -1,5 +1,5 @@
 //===- Inputs.cpp - Inputs of a function: extents, files, random data -------===//
-#include "attn/Run/Inputs.h"
+#include "attn/Inputs/Inputs.h"
 #include "Captured.h"
 #include "attn/Pattern/Expand.h"
 #include "attn/Reference/Npy.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 namespace attn {
 namespace {
 
-using run::ExtentTable;
+using inputs::ExtentTable;
 using Tensors = llvm::SmallVector<std::optional<HostTensor>>;
 
 std::string join(ArrayRef<std::string> names) { return llvm::join(names, ", "); }
@@ -21,8 +21,7 @@ std::string join(ArrayRef<std::string> names) { return llvm::join(names, ", "); 
 llvm::Expected<HostTensor> fitElementType(HostTensor tensor, Type wanted, StringRef name) {
   if (tensor.elementType == wanted)
     return tensor;
-  if ((wanted.isIndex() && tensor.elementType.isInteger(64)) ||
-      (wanted.isBF16() && tensor.elementType.isInteger(16))) {
+  if ((wanted.isIndex() && tensor.elementType.isInteger(64)) || (wanted.isBF16() && tensor.elementType.isInteger(16))) {
     tensor.elementType = wanted;
     return tensor;
   }
@@ -84,12 +83,13 @@ HostTensor drawArgument(BlockArgument argument, const ExtentTable &table, uint64
   for (int64_t d = 0; d < type.getRank(); ++d) {
     int64_t extent = table.get(argument, d);
     isOperand |= extent >= 0;
-    shape.push_back(extent >= 0 ? extent : run::getCapturedExtent(argument, d, table));
+    shape.push_back(extent >= 0 ? extent : inputs::getCapturedExtent(argument, d, table));
   }
   // A stream of its own for each argument: the others do not change it.
   std::seed_seq sequence{seed & 0xffffffff, seed >> 32, uint64_t(argument.getArgNumber())};
   std::mt19937_64 random(sequence);
-  return run::draw(shape, type.getElementType(), isOperand ? run::Filling() : run::getFilling(argument, table), random);
+  return inputs::draw(shape, type.getElementType(), isOperand ? inputs::Filling() : inputs::getFilling(argument, table),
+                      random);
 }
 
 /// Reads the files into `tensors` and gives all extents numbers.

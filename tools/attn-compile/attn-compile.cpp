@@ -1,16 +1,10 @@
 //===- attn-compile.cpp - Compile attention specs to kernels --------------===//
 #include "../Options.h"
+#include "../Spec.h"
 #include "attn/Compile/Compile.h"
-#include "attn/Register.h"
-#include "attn/Support/Names.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/Support/FileUtilities.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/WithColor.h"
 
 using namespace llvm;
 using attn::Emit;
@@ -78,6 +72,7 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
     return fail(message);
   request.options.target = *target;
   request.options.threads = given.threads == Switch::On;
+  request.options.verify = true;
   request.inputs.random = true;
   request.inputs.seed = given.seed;
   request.inputs.tokens = 4096;
@@ -98,25 +93,10 @@ Error compile(const Options &given) {
   attn::CompileRequest request;
   if (Error error = readOptions(given, request))
     return error;
-  std::string message;
-  std::unique_ptr<MemoryBuffer> file = mlir::openInputFile(given.spec, &message);
-  if (!file)
-    return fail(message);
-  auto source = std::make_shared<SourceMgr>();
-  source->AddNewSourceBuffer(std::move(file), SMLoc());
-  mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  attn::registerAllDialects(registry);
-  attn::registerAllExtensions(registry);
-  mlir::MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  mlir::SourceMgrDiagnosticHandler handler(*source, &context, errs());
-  mlir::OwningOpRef<mlir::ModuleOp> module = attn::parseSpec(source, &context);
-  if (!module)
-    return fail("");
   SmallString<0> bytes;
   raw_svector_ostream os(bytes);
-  if (Error error = attn::writeSpec(*module, request, os))
+  if (Error error = attn::tools::withSpec(given.spec,
+                                          [&](mlir::ModuleOp module) { return attn::writeSpec(module, request, os); }))
     return error;
   // A file appears, or changes, only now that all is well.
   return writeToOutput(given.output, [&](raw_ostream &out) {
@@ -129,10 +109,7 @@ Error compile(const Options &given) {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  // libLLVM.so brings options of its own tools; some have names of ours.
-  for (const char *name : {"threads"})
-    if (cl::Option *other = cl::getRegisteredOptions().lookup(name))
-      other->removeArgument();
+  attn::tools::removeForeignOptions();
   Options given;
   cl::HideUnrelatedOptions(category);
   Error error = attn::tools::checkMissing(ArrayRef(argv, argc).drop_front());
@@ -140,9 +117,5 @@ int main(int argc, char **argv) {
     cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec to a kernel, or show what it becomes\n");
     error = compile(given);
   }
-  if (!error)
-    return 0;
-  if (std::string message = toString(std::move(error)); !message.empty())
-    WithColor::error(errs(), "attn-compile") << message << "\n";
-  return 1;
+  return attn::tools::finish("attn-compile", std::move(error));
 }

@@ -1,14 +1,8 @@
 //===- attn-run.cpp - Compile a spec in process, run, check and time it -----===//
 #include "../Options.h"
-#include "attn/Register.h"
+#include "../Spec.h"
 #include "attn/Run/Run.h"
-#include "attn/Support/Names.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/Support/FileUtilities.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/WithColor.h"
 
 using namespace llvm;
 
@@ -58,52 +52,43 @@ struct Options {
                                         clEnumValN(attn::Guard::Before, "before", "before the first element"))};
 };
 
-int fail(const Twine &message) {
-  WithColor::error(errs(), "attn-run") << message << "\n";
-  return 1;
-}
-
-/// Whether an option could be read; tells what is wrong with it otherwise.
-bool succeeds(Error error) {
-  if (!error)
-    return true;
-  fail(toString(std::move(error)));
-  return false;
-}
+Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 /// "NAME=FILE" entries into a map.
-bool readFiles(const cl::list<std::string> &list, std::map<std::string, std::string> &files) {
-  std::string option = "--" + list.ArgStr.str();
-  return all_of(list, [&](StringRef entry) { return succeeds(attn::readFileOption(option, entry, files)); });
+Error readFiles(const cl::list<std::string> &list, std::map<std::string, std::string> &files) {
+  for (const std::string &entry : list)
+    if (Error error = attn::readFileOption("--" + list.ArgStr.str(), entry, files))
+      return error;
+  return Error::success();
 }
 
-bool readInputs(const Options &given, attn::RunOptions &options) {
+Error readInputs(const Options &given, attn::RunOptions &options) {
   attn::InputOptions inputs;
   inputs.seed = given.seed;
   inputs.random = given.random.getNumOccurrences() > 0;
-  if (!readFiles(given.inputs, inputs.files))
-    return false;
+  if (Error error = readFiles(given.inputs, inputs.files))
+    return error;
   options.inputs.assign(std::max<size_t>(1, given.random.size()), inputs);
   for (auto [text, run] : zip(given.random, options.inputs))
-    if (!succeeds(attn::readExtentsOption("--random", text, run.extents)))
-      return false;
+    if (Error error = attn::readExtentsOption("--random", text, run.extents))
+      return error;
   if (options.inputs.size() > 1 && !given.outputs.empty())
-    return fail("--output with several --random would overwrite its file; give one --random"), false;
-  return true;
+    return fail("--output with several --random would overwrite its file; give one --random");
+  return readFiles(given.outputs, options.outputs);
 }
 
-bool readSchedule(const Options &given, attn::RunOptions &options) {
+Error readSchedule(const Options &given, attn::RunOptions &options) {
   std::string message;
   auto target = attn::TargetModel::get(given.cpu, /*triple=*/"", message);
   if (failed(target))
-    return fail("--cpu=" + given.cpu + ": " + message), false;
+    return fail("--cpu=" + given.cpu + ": " + message);
   Expected<attn::ScheduleOverrides> schedule = given.schedule.read(*target);
   if (schedule)
     options.schedule = *schedule;
-  return succeeds(schedule.takeError());
+  return schedule.takeError();
 }
 
-bool readOptions(const Options &given, attn::RunOptions &options) {
+Error readOptions(const Options &given, attn::RunOptions &options) {
   options.function = given.function;
   options.cpu = given.cpu;
   options.reference = given.reference;
@@ -112,56 +97,45 @@ bool readOptions(const Options &given, attn::RunOptions &options) {
   options.layout = given.layout;
   options.guard = given.guard;
   if (given.target != "cpu")
-    return fail("--target=" + given.target + " is not known; cpu is"), false;
+    return fail("--target=" + given.target + " is not known; cpu is");
   if (given.threads < 0)
-    return fail("--threads=" + Twine(given.threads) + " should be at least 1"), false;
+    return fail("--threads=" + Twine(given.threads) + " should be at least 1");
   if (given.bench.getNumOccurrences()) {
     options.benchSeconds = 1;
     if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
-      return fail("--bench=" + given.bench + " should be a number of seconds"), false;
+      return fail("--bench=" + given.bench + " should be a number of seconds");
   }
-  return readSchedule(given, options) && readInputs(given, options) && readFiles(given.outputs, options.outputs);
+  if (Error error = readSchedule(given, options))
+    return error;
+  return readInputs(given, options);
+}
+
+Error run(const Options &given) {
+  attn::RunOptions options;
+  if (Error error = readOptions(given, options))
+    return error;
+  bool passed = true;
+  auto report = [&](const attn::RunReport &report) {
+    (given.json ? attn::printReportAsJSON : attn::printReport)(report, outs());
+    passed &= report.passed();
+  };
+  if (Error error = attn::tools::withSpec(
+          given.spec, [&](mlir::ModuleOp module) { return attn::runSpec(module, options, report); }))
+    return error;
+  return passed ? Error::success() : fail("--check: a result is further from the reference than allowed");
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
-  // libLLVM.so brings options of its own tools; one of them has the name of one of ours.
-  if (cl::Option *other = cl::getRegisteredOptions().lookup("threads"))
-    other->removeArgument();
+  attn::tools::removeForeignOptions();
   Options given;
   cl::HideUnrelatedOptions(category);
-  if (!succeeds(attn::tools::checkMissing(ArrayRef(argv, argc).drop_front())))
-    return 1;
-  cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec in process, run it, check it, time it\n");
-  attn::RunOptions options;
-  if (!readOptions(given, options))
-    return 1;
-
-  std::string message;
-  std::unique_ptr<MemoryBuffer> file = mlir::openInputFile(given.spec, &message);
-  if (!file)
-    return fail(message);
-  auto source = std::make_shared<SourceMgr>();
-  source->AddNewSourceBuffer(std::move(file), SMLoc());
-  mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  attn::registerAllDialects(registry);
-  attn::registerAllExtensions(registry);
-  mlir::MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  mlir::SourceMgrDiagnosticHandler handler(*source, &context, errs());
-  mlir::OwningOpRef<mlir::ModuleOp> module = attn::parseSpec(source, &context);
-  if (!module)
-    return 1;
-
-  bool passed = true;
-  Error error = attn::runSpec(*module, options, [&](const attn::RunReport &report) {
-    (given.json ? attn::printReportAsJSON : attn::printReport)(report, outs());
-    passed &= report.passed();
-  });
-  if (error)
-    return fail(toString(std::move(error)));
-  return passed ? 0 : fail("--check: a result is further from the reference than allowed");
+  Error error = attn::tools::checkMissing(ArrayRef(argv, argc).drop_front());
+  if (!error) {
+    cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec in process, run it, check it, time it\n");
+    error = run(given);
+  }
+  return attn::tools::finish("attn-run", std::move(error));
 }

@@ -6,8 +6,8 @@
 #ifndef ATTN_COMPILE_COMPILE_H
 #define ATTN_COMPILE_COMPILE_H
 
+#include "attn/Inputs/Inputs.h"
 #include "attn/Pipelines/Pipelines.h"
-#include "attn/Run/Inputs.h"
 
 namespace attn {
 

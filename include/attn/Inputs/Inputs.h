@@ -1,6 +1,6 @@
 //===- Inputs.h - Inputs of a function: extents, files, random data ---------===//
-#ifndef ATTN_RUN_INPUTS_H
-#define ATTN_RUN_INPUTS_H
+#ifndef ATTN_INPUTS_INPUTS_H
+#define ATTN_INPUTS_INPUTS_H
 
 #include "attn/Pattern/Mask.h"
 #include "attn/Reference/HostTensor.h"
@@ -51,4 +51,4 @@ llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(ml
 
 } // namespace attn
 
-#endif // ATTN_RUN_INPUTS_H
+#endif // ATTN_INPUTS_INPUTS_H

@@ -6,8 +6,8 @@
 #ifndef ATTN_RUN_RUN_H
 #define ATTN_RUN_RUN_H
 
+#include "attn/Inputs/Inputs.h"
 #include "attn/Pipelines/Pipelines.h"
-#include "attn/Run/Inputs.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace attn {
