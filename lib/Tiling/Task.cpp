@@ -46,9 +46,7 @@ private:
 
   Value slot(Value index);
   Value rowOf(Value tileIndex) { return add(field[kRow], mul(tileIndex, queryTile)); }
-  Value position(Value token, Value row) {
-    return add(token, mul(row, source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1));
-  }
+  Value position(Value token, Value row) { return add(token, mul(row, source.reindexing.step())); }
   Value forTiles(Value from, Value to, int64_t step, Value carried, llvm::function_ref<Value(Value, Value)> body);
 
   Value index(int64_t v) { // constants stand at the start, each once
@@ -166,7 +164,7 @@ Value TaskBuilder::view(Value tensor, Value head, Value token, Value count) {
   auto type = cast<MemRefType>(tensor.getType());
   int64_t width = type.getShape().back();
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
-  OpFoldResult step = b.getIndexAttr(source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1);
+  OpFoldResult step = b.getIndexAttr(source.reindexing.step());
   OpFoldResult columns = width >= 0 ? OpFoldResult(b.getIndexAttr(width))
                                     : OpFoldResult(b.createOrFold<memref::DimOp>(loc, tensor, index(3)));
   auto result = anyStrides(b.getContext(), {ShapedType::kDynamic, width}, type.getElementType(), true);
@@ -177,7 +175,7 @@ Value TaskBuilder::view(Value tensor, Value head, Value token, Value count) {
 
 Value TaskBuilder::lseView() {
   OpFoldResult one = b.getIndexAttr(1);
-  OpFoldResult step = b.getIndexAttr(source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1);
+  OpFoldResult step = b.getIndexAttr(source.reindexing.step());
   auto result = anyStrides(b.getContext(), {ShapedType::kDynamic}, b.getF32Type(), false);
   return memref::SubViewOp::create(
       b, loc, result, lse, ArrayRef<OpFoldResult>{field[kBatch], field[kHead], field[kQueryToken]},
@@ -237,7 +235,7 @@ Value TaskBuilder::forTiles(Value from, Value to, int64_t step, Value carried,
 void TaskBuilder::beginTiles() {
   Value factor = scale();
   Value shift = sub(add(field[kQueryToken], field[kQueryOffset]), field[kKeyToken]);
-  int64_t step = source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1;
+  int64_t step = source.reindexing.step();
   Value own = step == 1 ? shift : b.createOrFold<arith::DivSIOp>(loc, shift, index(step));
   forTiles(index(0), tiles, 1, {}, [&](Value t, Value) {
     Value state = slot(t);
@@ -251,7 +249,7 @@ Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value c
   Value scores = ScoreOp::create(b, loc, type, state, keyView, keyRow, count);
   Value first = position(add(field[kQueryToken], field[kQueryOffset]), rowOf(tileIndex));
   Value firstKey = position(field[kKeyToken], keyRow);
-  int64_t step = source.reindexing.kind == ReindexKind::Residue ? source.reindexing.size : 1;
+  int64_t step = source.reindexing.step();
   bool nonnegative = op.getAlign() == Align::TopLeft;
   RegionInputs inputs{tensors, members, {}};
   SmallVector<Value> qkv{query, key, value};

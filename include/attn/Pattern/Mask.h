@@ -20,6 +20,8 @@ struct Reindexing {
   ReindexKind kind = ReindexKind::Dense;
   int64_t size = 1;
 
+  /// Tokens between two rows of a class.
+  int64_t step() const { return kind == ReindexKind::Residue ? size : 1; }
   bool operator==(const Reindexing &other) const { return kind == other.kind && size == other.size; }
 };
 

@@ -37,7 +37,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
                            "how the mask falls into smaller dense problems">:$reindex,
     Attn_Size<"1", "the modulus or block size of the reindexing">:$reindex_size,
     Attn_Size<"16", "elements of a vector">:$lanes,
-    Attn_Size<"8", "query rows of a micro-kernel">:$rows);
+    Attn_Size<"8", "key rows of a register block of three vectors">:$rows);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
