@@ -36,20 +36,23 @@ static std::optional<Table> makeTable(Operation *op, unsigned operand) {
   return std::nullopt;
 }
 
-/// Adds the tensors from outside that the score region reads.
-static void addScoreTensors(AttentionOp op, SmallVector<Value> &tensors) {
+/// Adds the tensors from outside that the score region uses, and those whose elements it reads.
+static void addScoreTensors(AttentionOp op, SmallVector<Value> &tensors, SmallVector<Value> &read) {
   op.getScore().walk([&](Operation *inner) {
     for (Value operand : inner->getOperands()) {
       bool outside = isa<ShapedType>(operand.getType()) && !op.getScore().isAncestor(operand.getParentRegion());
       auto dim = dyn_cast<tensor::DimOp>(inner);
       if (outside && !(dim && isKnownExtent(dim, op)) && !llvm::is_contained(tensors, operand))
         tensors.push_back(operand);
+      if (outside && !dim)
+        read.push_back(operand);
     }
   });
 }
 
 Captures Captures::of(AttentionOp op) {
   Captures captures;
+  SmallVector<Value> read;
   ExpandedMask mask(op);
   captures.tensors.assign(mask.getTensors().begin(), mask.getTensors().end());
   for (Operation &inner : mask.getBlock()) {
@@ -59,8 +62,13 @@ Captures Captures::of(AttentionOp op) {
     std::optional<Table> table = makeTable(&inner, source.getArgNumber() - 4);
     if (table && !llvm::is_contained(captures.tables, *table))
       captures.tables.push_back(*table);
+    if (isa<tensor::ExtractOp>(inner))
+      read.push_back(captures.tensors[source.getArgNumber() - 4]);
   }
-  addScoreTensors(op, captures.tensors);
+  addScoreTensors(op, captures.tensors, read);
+  for (const Table &table : captures.tables)
+    if (table.kind == Table::Kind::Members && !llvm::is_contained(read, captures.tensors[table.operand]))
+      captures.searched |= int64_t(1) << (table.operand % 64); // more operands than bits are refused later
   return captures;
 }
 

@@ -160,15 +160,8 @@ int attn_check_heads(AttnCall *call) {
   return ATTN_OK;
 }
 
-/* A set may be empty: its last dimension is searched, not read. */
-static int is_set(const AttnKernel *kernel, int64_t captured) {
-  for (int64_t t = 0; t < kernel->num_tables; t++)
-    if (kernel->tables[t].kind == ATTN_MEMBERS && kernel->tables[t].operand == captured)
-      return 1;
-  return 0;
-}
-
-/* An index outside a captured tensor reads its nearest element, so there must be one. */
+/* An index outside a captured tensor reads its nearest element, so there must be one. A set may be empty where its last
+ * dimension is searched, not read. */
 int attn_check_captured(AttnCall *call) {
   for (int64_t k = 0; k < call->program.function->num_kernels; k++) {
     const AttnKernel *kernel = &call->program.kernels[k];
@@ -176,7 +169,7 @@ int attn_check_captured(AttnCall *call) {
     if (query[0] == 0 || query[1] == 0 || query[2] == 0 || key[2] == 0)
       continue; /* no pair asks */
     for (int64_t c = 0; c < kernel->num_captured; c++) {
-      int64_t index = kernel->captured[c], dims = call->program.tensors[index].rank - is_set(kernel, c);
+      int64_t index = kernel->captured[c], dims = call->program.tensors[index].rank - (kernel->searched >> c & 1);
       for (int64_t d = 0; d < dims; d++)
         if (call->tensors[index].extents[d] == 0)
           return ATTN_FAIL_ARGUMENT(call, index, ATTN_WRONG_EXTENT,

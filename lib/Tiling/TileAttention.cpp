@@ -21,6 +21,7 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   MaskDependence depends = getMaskDependence(op);
   tile::KernelConfig config;
   config.align = int64_t(op.getAlign());
+  config.searched = source.captures.searched;
   config.reindex = int64_t(s.getReindex());
   config.reindex_size = s.getReindexSize();
   config.has_mask = source.hasMask;

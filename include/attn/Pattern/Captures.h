@@ -34,6 +34,8 @@ struct Captures {
   llvm::SmallVector<mlir::Value> tensors;
   /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask.
   llvm::SmallVector<Table> tables;
+  /// Bit n: tensor n is only searched, by attn.contains, and no element of it is read; its last dimension may be empty.
+  int64_t searched = 0;
 
   static Captures of(AttentionOp op);
 

@@ -27,7 +27,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its task @task is no function of this module; define it (T3)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -40,7 +40,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its task @task has type '(memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>) -> ()'; a task takes the memrefs of query, key, value, output and more tensors, 17 indices (the fields of AttnTask), memref<?xi64>, memref<?x3xi32> and two memref<?xf32>, and returns nothing (T3)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -54,7 +54,7 @@ func.func private @tail(!m, !m, !m, !m, memref<?xf32>, index, index, index, inde
 // expected-error@+1 {{its tail @tail has type}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -68,7 +68,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its classify @classify is no function of this module; define it (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@classify) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -82,7 +82,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its classify @task has type}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@task) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -96,7 +96,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{has_mask is 1, but there is no classify function; a mask and its interval reading belong together (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -111,7 +111,7 @@ func.func private @classify(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64, i64, 
 // expected-error@+1 {{has_mask is 0, but there is a classify function; a mask and its interval reading belong together (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@classify) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -125,7 +125,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its config has 'query_tiles', which no kernel record knows; the numbers are listed in attn/Runtime/Fields.def (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, query_tiles = 48 : i64}
 
 // -----
@@ -139,7 +139,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{'split_keys' of its config is 1 : i32; write it as an i64 (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_tasks = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_tasks = 1 : i64,
     tail_limit = 33 : i64, tail_tile = 16 : i64, split_keys = 1 : i32}
 
 // -----
@@ -153,7 +153,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its config lacks 'tail_limit'; the runtime cannot run it without (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -167,7 +167,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its tables must be triples of kind (0 range, 1 members), captured operand and dimension (T6)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([0, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -181,7 +181,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its tables must be triples of kind (0 range, 1 members), captured operand and dimension (T6)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([2, 0, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -195,7 +195,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its scratch must be three numbers from 0 up: base, per head_dim and per value dimension (T7)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) scratch([1, 2]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -209,7 +209,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its scratch must be three numbers from 0 up: base, per head_dim and per value dimension (T7)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) scratch([1, 2, -3]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 
 // -----
@@ -232,7 +232,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 func.func @f(%a0: tensor<?x?x?x64xf32>, %a1: tensor<?x?x?x64xf32>) {
   // expected-error@+1 {{has 2 inputs and 1 outputs, but the task of @k takes 4 tensors, 0 of them bitmaps; pass query, key, value and what is captured (T8)}}
@@ -250,7 +250,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, split_keys = 1 : i64,
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
 func.func @f(%a0: tensor<?x?x?x64xf32>, %a1: tensor<?x?x?x64xf32>, %a2: tensor<?x?x?x64xf16>) {
   // expected-error@+1 {{'tensor<?x?x?x64xf16>' cannot be 'memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>', which the task of @k takes in its place; pass query, key, value and what is captured, in this order (T8)}}
