@@ -1,4 +1,4 @@
-// What costs speed and does not follow from the pattern is told, each at its place; with --strict it is an error.
+// U5: what costs speed and does not follow from the pattern is told, each at its place; with --strict it is an error.
 
 // RUN: attn-compile %s -o %t.o 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: rm %t.o

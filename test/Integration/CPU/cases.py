@@ -1,10 +1,15 @@
 """The cases, one function each; `cases.py NAME FOLDER` runs one. Numbers such as C5 are those of the issue lists they come from."""
 
+import json
+import os
+import pathlib
 import random
+import subprocess
 import sys
 
 import sweep
 from sweep import Sweep, grid, write_npy
+from library import INT, Library, Memory, View
 from specs import attention, index_region
 
 SIZES = [1, 2, 63, 65, 127, 129, 137]
@@ -66,7 +71,10 @@ def empty_rows(s):
 
 
 def score_before_mask(s):
-    """C2: what a score region makes of a masked key does not bring it back."""
+    """C2, C4: what a score region makes of a masked key does not bring it back, at lengths that are no multiple of a tile too."""
+    relative = index_region(["%d = arith.subi %j, %i : index", "%e = arith.index_cast %d : index to i32", "%f = arith.sitofp %e : i32 to f32",
+                             "%c = arith.constant 0.01 : f32", "%y = math.fma %f, %c, %s : f32", "attn.yield %y : f32"])
+    s.check("relative position, causal", attention("causal", relative, lse=True), "H=2,N=1025,D=64")
     line = {"soft cap": ["%c = arith.constant 5.0 : f32", "%x = arith.divf %s, %c : f32", "%t = math.tanh %x : f32",
                          "%y = arith.mulf %t, %c : f32"],
             "times 0": ["%c = arith.constant 0.0 : f32", "%y = arith.mulf %s, %c : f32"],
@@ -144,8 +152,26 @@ def groups(s):
     s.check("table by batch and head", attention(table, args="%t: tensor<?x?x?x?xi8>", lse=True), "N=100,H=6,Hkv=2,B=2")
 
 
+def token_major(s):
+    """Keys and values [M, B, H, D]: the last token stands more than 2^31 elements behind the first."""
+    keys, dim, step = 24000, 8, 90000
+    assert (keys - 1) * step > 1 << 31
+    near, shape, strides = [Memory.normal(keys * dim, seed) for seed in (3, 4)], (1, 1, keys, dim), (step, dim, step, 1)
+    far = [Memory(size=keys * step) for _ in near]
+    for row, memory in zip(near, far):
+        for j in range(keys):
+            memory.write(j * step, row.read(j * dim, dim))
+    q, out = View(Memory.normal(3 * dim, 5), (1, 1, 3, dim)), View(Memory(size=3 * dim), (1, 1, 3, dim))
+    for name in ("causal", "window", "strided"):
+        f = Library(attention(MASKS[name][0], align="bottom_right"), s.path(name))
+        wanted = f.call(q, *(View(memory, shape) for memory in near), out)
+        got = f.call(q, *(View(memory, shape, strides) for memory in far), out)
+        s.compare(f"24000 tokens, token-major, {name}", got, wanted)
+
+
 def far_offsets(s):
-    """C10: offsets beyond 32 bits, and a mask of more than 2^31 pairs."""
+    """C10: offsets beyond 32 bits, a cache of 24000 tokens in token-major order, and a mask of more than 2^31 pairs."""
+    token_major(s)
     s.check("batches 2^31 elements apart", attention("causal", lse=True), "B=3,H=2,N=70,D=8", "--strides=far")
     s.check("65537 tokens", attention("causal and window(left = 20)"), "H=1,N=65537,D=8")
     s.check("65537 tokens, strided", attention("causal and dilated_window(left = 8, dilation = 300)"), "H=1,N=65537,D=8")
@@ -157,6 +183,50 @@ def strides(s):
         for name in ("causal", "window", "strided", "axial column", "lengths", "documents", "index sets", "block table", "bigbird"):
             s.check(f"{layout}, {name}", mask_spec(name), ["B=2,H=3,N=65,D=24", "B=2,H=2,N=137,D=40,Dv=31"], f"--strides={layout}")
     s.refuse("strided last dimension", attention(), "'q'", "--random=N=5,D=8", "--strides=transposed")
+
+
+def packed(s):
+    """C11: q, k and v are views of one buffer: [B, N, 3, H, D], [B, N, H + 2 Hkv, D] and [B, H, N, 3, D]."""
+    b, n, d = 2, 70, 24
+    for name in ("causal", "window", "strided", "axial column", "neighbourhood"):
+        f = Library(attention(MASKS[name][0]), s.path(name))
+        for h, kv in ((3, 3), (6, 2)):
+            width = (h + 2 * kv) * d
+            buffer = Memory.normal(b * n * width, 7)
+            views = [View(buffer, (b, heads, n, d), (n * width, d, width, 1), first * d)
+                     for heads, first in ((h, 0), (kv, h), (kv, h + kv))]
+            compare_views(s, f, f"{name}, [B, N, {h} + 2 x {kv}, D]", views)
+        buffer = Memory.normal(b * 3 * n * 3 * d, 8)
+        views = [View(buffer, (b, 3, n, d), (3 * n * 3 * d, n * 3 * d, 3 * d, 1), part * d) for part in range(3)]
+        compare_views(s, f, f"{name}, [B, H, N, 3, D]", views)
+        # An output in the same buffer would be written while it is read.
+        error = f.try_call(*views, View(buffer, (b, 3, n, d), (3 * n * 3 * d, n * 3 * d, 3 * d, 1)))
+        s.expect(error and "'out': shares memory with 'q'" in error, f"{name}: an output over its input was answered with {error}")
+
+
+def broadcast(s):
+    """C11: stride 0 over batches, heads, tokens, and all of them, in q, k and v alone and together."""
+    b, h, n, d = 2, 3, 70, 24
+    for name in ("causal", "window", "strided", "axial column"):
+        f = Library(attention(MASKS[name][0]), s.path(name))
+        for dims in ((0,), (1,), (0, 1), (2,), (0, 1, 2)):
+            for which in ((0,), (1,), (2,), (1, 2), (0, 1, 2)):
+                views = []
+                for part in range(3):
+                    strides = [h * n * d, n * d, d, 1]
+                    for dim in dims if part in which else ():
+                        strides[dim] = 0
+                    views.append(View(Memory.normal(b * h * n * d, part), (b, h, n, d), strides))
+                compare_views(s, f, f"{name}, stride 0 in dimensions {dims} of {which}", views)
+
+
+def compare_views(s, function, name, views):
+    """A call on views gives the bits of a call on contiguous copies."""
+    b, h, n, _ = views[0].shape
+    shape = (b, h, n, views[2].shape[3])
+    out = View(Memory(size=b * h * n * shape[3]), shape)
+    wanted = function.call(*(view.copy() for view in views), out)
+    s.compare(name, function.call(*views, out), wanted)
 
 
 def guard_pages(s):
@@ -189,6 +259,29 @@ def one_kernel(s):
     for name in ("lengths", "documents", "index sets", "block table", "bigbird", "causal", "strided"):
         extents = [f"B={draw.randint(1, 3)},H={draw.randint(1, 3)},N={draw.randint(1, 200)},D={draw.choice(DIMS[:9])}" for _ in range(40)]
         s.check(name, mask_spec(name), extents)
+    f = Library(attention(MASKS["causal"][0]), s.path("causal"))
+    library, d = pathlib.Path(s.path("causal.so")), 16
+    before = (library.stat().st_ino, library.stat().st_mtime_ns)
+    for n in draw.sample(range(1, 700), 100):
+        memory, shape = [Memory.normal(n * d, seed) for seed in (n, n + 1)], (1, 1, n, d)
+        values = View(Memory([1.0] * n * d), shape)
+        out = f.call(*(View(m, shape) for m in memory), values, View(Memory(size=n * d), shape))
+        s.expect(all(abs(x - 1) < 1e-6 for x in out), f"{n} tokens whose values are all 1: the average is not 1")
+    s.expect(before == (library.stat().st_ino, library.stat().st_mtime_ns), "the kernel was compiled again")
+
+
+def split_keys(s):
+    """Keys split into many parts, under every mask, with a score region and without, with the log-sum-exp."""
+    soft = index_region(["%c = arith.constant 3.0 : f32", "%x = arith.divf %s, %c : f32", "%z = math.tanh %x : f32",
+                         "%y = arith.mulf %z, %c : f32", "attn.yield %y : f32"])
+    for name in MASKS:
+        for score in ("", soft):
+            for align in ("top_left", "bottom_right"):
+                spec = mask_spec(name, score=score, align=align)
+                s.check(f"{name}, {align}{', soft cap' if score else ''}", spec, ["B=1,H=1,N=1,M=1500,D=16", "B=1,H=2,N=19,M=700,D=40,Dv=24"],
+                        "--split=128")
+    runs = [s.results("parts", attention(), ("out",), "--random=H=1,N=1,M=1500", f"--split={keys}") for keys in (128, 4096)]
+    s.expect(all(runs) and runs[0] != runs[1], "--split=128 changes no bit: keys were not split")
 
 
 def large_scores(s):
@@ -220,6 +313,20 @@ def arbitrary_masks(s):
         kind = f"tensor<{dims}xf32>"
         add = index_region([f"%x = tensor.extract %m[{at}] : {kind}", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])
         s.check(f"bias {name}", attention("causal", add, args=f"%m: {kind}", lse=True), ["B=2,H=2,N=65,M=130", "B=1,H=3,N=3,M=2"])
+    dense_tiles(s)
+
+
+def dense_tiles(s):
+    """Tiles of a dense mask that are all zero, or all one, are not looked at pair by pair."""
+    n, kind = 512, "tensor<?x?xi1>"
+    keep = index_region([f"%x = tensor.extract %m[%i, %j] : {kind}", "attn.yield %x : i1"])
+    spec = s.write_spec(attention(keep, args=f"%m: {kind}"))
+    mask = write_npy(s.path("half.npy"), "?", [n, n], [j < n // 2 for _ in range(n) for j in range(n)])
+    done = subprocess.run(["attn-compile", spec, "--emit=report", "--json", f"--shape=H=1,N={n}", f"--input=m={mask}"], capture_output=True, text=True)
+    s.expect(done.returncode == 0, done.stderr)
+    if done.returncode == 0:
+        tiles = json.loads(done.stdout)["attentions"][0]["tiles"]
+        s.expect(tiles["partial"] == 0 and tiles["empty"] == tiles["full"] > 0, f"a mask that keeps the first half of the keys has the tiles {tiles}")
 
 
 def regions(s):
@@ -266,12 +373,46 @@ def threads(s):
 
 
 def long_plans(s):
-    """P1: masks over 262144 tokens are planned without looking at pairs; the result is right."""
-    for name, mask, args in (("window", "causal and window(left = 256)", ""), ("documents", "causal and same_document(%d : tensor<?x?xi32>)",
-                                                                          "%d: tensor<?x?xi32>")):
-        n = 262144
-        files = {"d": write_npy(s.path("d.npy"), "i", [1, n], [i // 300 for i in range(n)])} if args else {}
-        s.check(name, attention(mask, args=args), f"H=1,N={n},D=8", files=files)
+    """P1: neither compiling nor planning grows with the square of the tokens; the result at 262144 tokens is right."""
+    n = 262144
+    documents = [i // 300 for i in range(n)]
+    for name, mask, args in (("window", "causal and window(left = 256)", ""), ("longformer", "window(left = 256, right = 256) or global(count = 1)", ""),
+                             ("documents", "causal and same_document(%d : tensor<?x?xi32>)", "%d: tensor<?x?xi32>")):
+        files = {"d": write_npy(s.path("d.npy"), "i", [1, n], documents)} if args else {}
+        if name != "longformer":  # whose first row and column are 262144 tokens wide
+            s.check(name, attention(mask, args=args), f"H=1,N={n},D=8", files=files)
+        f, shape = Library(attention(mask, args=args), s.path(name)), (1, 1, n, 8)
+        q, captured = View(Memory(size=n * 8), shape), [View(Memory(documents, code="i"), (1, n), code=INT)] if args else []
+        growth = peak_growth(lambda: f.plan(q, q, q, *captured))
+        s.expect(growth < 16 << 20, f"{name}: planning {n} tokens took {growth >> 20} MiB")
+    compiles(s, n)
+
+
+def compiles(s, n):
+    """A spec whose lengths are fixed costs the same to compile whatever they are: memory, and bytes of code."""
+    for name in ("window", "dilated", "global", "neighbourhood", "bigbird"):
+        costs = []
+        for tokens in (4096, n):
+            path = s.path(f"{tokens}")
+            pathlib.Path(path + ".mlir").write_text(mask_spec(name).replace("?x?x?x?xf32", f"1x2x{tokens}x64xf32").replace("?x?x?xf32", f"1x2x{tokens}xf32"))
+            child = os.posix_spawnp("attn-compile", ["attn-compile", path + ".mlir", "--emit=object", "-o", path + ".o"], os.environ)
+            _, status, usage = os.wait4(child, 0)
+            s.expect(status == 0, f"{name} of {tokens} tokens does not compile")
+            costs.append((usage.ru_maxrss, os.path.getsize(path + ".o")))
+        (memory, size), (long_memory, long_size) = costs
+        s.expect(long_memory < 1.1 * memory, f"{name}: compiling takes {memory} KiB for 4096 tokens, {long_memory} KiB for {n}")
+        s.expect(long_size < 1.01 * size, f"{name}: the object has {size} bytes for 4096 tokens, {long_size} for {n}")
+
+
+def peak_growth(function):
+    """Bytes by which the resident memory of this process grew at most while the function ran."""
+    def status(field):
+        lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak starts from here
+    before = status("VmRSS")
+    function()
+    return status("VmHWM") - before
 
 
 def cpus(s):

@@ -66,6 +66,13 @@ class Sweep:
             return None
         return {key: read_npy(path) for key, path in paths.items()}
 
+    def compare(self, name, got, wanted):
+        """The same bits."""
+        self.runs += 1
+        if got.tobytes() != wanted.tobytes():
+            worst = max((abs(a - b), i) for i, (a, b) in enumerate(zip(got, wanted)))
+            self.fail(f"{name}: differs by {worst[0]} at element {worst[1]}", "")
+
     def expect(self, condition, message):
         if not condition:
             self.fail(message, "")
