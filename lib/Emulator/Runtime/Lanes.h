@@ -30,10 +30,9 @@ inline void store(T *to, V value) {
 
 /// All bits of a lane where `mask` has its bit.
 inline LanesU64 expandMask(uint32_t mask) {
-  LanesU64 bits;
-  for (uint32_t lane = 0; lane < kLanes; ++lane)
-    bits[lane] = -uint64_t(mask >> lane & 1);
-  return bits;
+  constexpr LanesU32 numbers = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+  return -__builtin_convertvector(LanesU32(mask) >> numbers & 1, LanesU64);
 }
 
 /// Calls `visit(lane)` for each lane of `mask`.

@@ -15,15 +15,19 @@ constexpr uint32_t kRowBytes = 16, kRows = 8;
 using Halves = Vector<uint16_t, 8>;
 using Words = Vector<uint32_t, 8>;
 using Floats = Vector<float, 8>;
-using TwoRows = Vector<float, 16>;
 using HalfFloats = Vector<_Float16, 8>;
+using Matrix = Vector<uint16_t, 64>;
 
 struct BFloat {
   static Floats expand(Halves bits) { return __builtin_bit_cast(Floats, __builtin_convertvector(bits, Words) << 16); }
+  static Floats expandLow(Words pairs) { return __builtin_bit_cast(Floats, pairs << 16); }
+  static Floats expandHigh(Words pairs) { return __builtin_bit_cast(Floats, pairs & 0xffff0000u); }
 };
 
 struct Float16 {
   static Floats expand(Halves bits) { return __builtin_convertvector(__builtin_bit_cast(HalfFloats, bits), Floats); }
+  static Floats expandLow(Words pairs) { return expand(__builtin_convertvector(pairs & 0xffffu, Halves)); }
+  static Floats expandHigh(Words pairs) { return expand(__builtin_convertvector(pairs >> 16, Halves)); }
 };
 
 /// Rows of B^T, which its registers hold, as rows of B: `b[k]` has the 8 columns.
@@ -36,54 +40,51 @@ void readB(const uint32_t *registers, uint32_t k, Floats *b) {
                       __builtin_shufflevector(v, v, 2, 6, 10, 14, 18, 22, 26, 30),
                       __builtin_shufflevector(v, v, 3, 7, 11, 15, 19, 23, 27, 31)};
     for (uint32_t i = 0; i < 4; ++i) {
-      b[kRows * r + 2 * i] = Type::expand(__builtin_convertvector(pairs[i] & 0xffff, Halves));
-      b[kRows * r + 2 * i + 1] = Type::expand(__builtin_convertvector(pairs[i] >> 16, Halves));
+      b[kRows * r + 2 * i] = Type::expandLow(pairs[i]);
+      b[kRows * r + 2 * i + 1] = Type::expandHigh(pairs[i]);
     }
   }
 }
 
-TwoRows splatRows(float first, float second) {
-  return TwoRows{first,  first,  first,  first,  first,  first,  first,  first,
-                 second, second, second, second, second, second, second, second};
-}
-
-/// Rows 8h to 8h + 7 of a 16x8 result. The columns of a row are spread over two registers.
+/// Rows 8h to 8h + 7 of a 16x8 result. The columns of a row are spread over two registers, even and odd.
 template <uint32_t K>
-void multiplyHalf(const float *a, const TwoRows *b, const float *c, float *d) {
-  TwoRows rows[4];
-  for (uint32_t i = 0; i < 2; ++i) {
-    TwoRows even = load<TwoRows>(c + 16 * i), odd = load<TwoRows>(c + kLanes + 16 * i);
-    rows[2 * i] = __builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    rows[2 * i + 1] = __builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+void multiplyHalf(const float *a, const Floats *b, const float *c, float *d) {
+  Floats rows[kRows];
+  for (uint32_t i = 0; i < kRows; ++i) {
+    auto even = load<Vector<float, 4>>(c + 4 * i), odd = load<Vector<float, 4>>(c + kLanes + 4 * i);
+    rows[i] = __builtin_shufflevector(even, odd, 0, 4, 1, 5, 2, 6, 3, 7);
   }
 #pragma clang loop unroll(full)
   for (uint32_t k = 0; k < K; ++k) {
     // Matrices of A: rows 0-7 and 8-15 of columns 0-7, then of columns 8-15.
     const float *column = a + (k / kRows) * 2 * 64 + k % kRows;
-    for (uint32_t i = 0; i < 4; ++i)
-      rows[i] += splatRows(column[16 * i], column[16 * i + 8]) * b[k];
+    for (uint32_t i = 0; i < kRows; ++i)
+      rows[i] += Floats(column[kRows * i]) * b[k];
   }
-  for (uint32_t i = 0; i < 2; ++i) {
-    TwoRows x = rows[2 * i], y = rows[2 * i + 1];
-    store(d + 16 * i, __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30));
-    store(d + kLanes + 16 * i,
-          __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31));
+  for (uint32_t i = 0; i < kRows; ++i) {
+    store(d + 4 * i, __builtin_shufflevector(rows[i], rows[i], 0, 2, 4, 6));
+    store(d + kLanes + 4 * i, __builtin_shufflevector(rows[i], rows[i], 1, 3, 5, 7));
   }
 }
 
 template <typename Type, uint32_t K>
 void multiply(const uint32_t *a, const uint32_t *b, const float *c, float *d) {
-  constexpr uint32_t matrices = K / 4;
-  alignas(64) float expandedA[matrices * 64];
+  alignas(64) float rowsA[K / 4 * 64];
   Floats rowsB[K];
-  TwoRows doubledB[K];
-  for (uint32_t i = 0; i < matrices * 8; ++i)
-    store(expandedA + 8 * i, Type::expand(load<Halves>(a + 4 * i)));
+  for (uint32_t i = 0; i < K / 4 * kRows; ++i)
+    store(rowsA + kRows * i, Type::expand(load<Halves>(a + 4 * i)));
   readB<Type>(b, K, rowsB);
-  for (uint32_t k = 0; k < K; ++k)
-    doubledB[k] = __builtin_shufflevector(rowsB[k], rowsB[k], 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
-  multiplyHalf<K>(expandedA, doubledB, c, d);
-  multiplyHalf<K>(expandedA + 64, doubledB, c + 2 * kLanes, d + 2 * kLanes);
+  multiplyHalf<K>(rowsA, rowsB, c, d);
+  multiplyHalf<K>(rowsA + 64, rowsB, c + 2 * kLanes, d + 2 * kLanes);
+}
+
+/// Three perfect shuffles turn the number of an element, row and column, around by three bits.
+Matrix transpose(Matrix m) {
+  for (int round = 0; round < 3; ++round)
+    m = __builtin_shufflevector(m, m, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11,
+                                43, 12, 44, 13, 45, 14, 46, 15, 47, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22,
+                                54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63);
+  return m;
 }
 
 /// The addresses of the rows of ldmatrix and stmatrix, checked; 0 where one of them is wrong.
@@ -104,15 +105,6 @@ bool checkRows(Warp *warp, uint32_t site, uint32_t mask, const uint64_t *address
         noteRead(warp, site, lane, addresses[lane], kRowBytes);
     });
   return true;
-}
-
-using Matrix = Vector<uint16_t, 64>;
-
-Matrix transpose(Matrix m) {
-  Matrix result;
-  for (uint32_t i = 0; i < 64; ++i)
-    result[i] = m[i % 8 * 8 + i / 8];
-  return result;
 }
 
 } // namespace

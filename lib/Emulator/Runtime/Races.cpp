@@ -24,6 +24,34 @@ struct Range {
   uint64_t begin, end;
 };
 
+using Eight = Vector<uint32_t, 8>; // 16 bytes of shared memory
+
+/// Neighbours were mostly written together: where the entries like the one at `begin` end.
+uint64_t endOfRun(const uint32_t *plane, uint64_t begin, uint64_t end) {
+  uint32_t first = plane[begin];
+  if (end - begin == 8 && __builtin_reduce_or(load<Eight>(plane + begin) ^ first) == 0)
+    return end;
+  while (begin < end && plane[begin] == first)
+    ++begin;
+  return begin;
+}
+
+void fill(uint32_t *plane, Range range, uint32_t value) {
+  if (range.end - range.begin == 8)
+    return store(plane + range.begin, Eight(value));
+  for (uint64_t i = range.begin; i < range.end; ++i)
+    plane[i] = value;
+}
+
+uint32_t latest(const uint32_t *plane, Range range) {
+  if (range.end - range.begin == 8)
+    return __builtin_reduce_max(load<Eight>(plane + range.begin));
+  uint32_t value = 0;
+  for (uint64_t i = range.begin; i < range.end; ++i)
+    value = plane[i] > value ? plane[i] : value;
+  return value;
+}
+
 bool checkWriter(Warp *warp, uint32_t site, uint32_t lane, uint64_t granule, uint32_t written) {
   uint32_t writer = writerOf(written);
   if (written & kInFlight)
@@ -47,42 +75,28 @@ bool checkReadable(Warp *warp, uint32_t site, uint32_t lane, uint64_t granule, u
 void noteRead(Warp *warp, uint32_t site, uint32_t lane, uint64_t address, uint32_t bytes) {
   Range range(address, bytes);
   const uint32_t *written = warp->block->written;
-  uint32_t *reads = warp->block->reads[warp->id];
-  uint32_t clock = warp->clocks[warp->id], known = 0;
-  for (uint64_t i = range.begin; i < range.end; ++i) {
-    // Neighbours were mostly written together.
-    if ((written[i] == 0 || written[i] != known) && !checkReadable(warp, site, lane, i, written[i]))
+  for (uint64_t i = range.begin; i < range.end; i = endOfRun(written, i, range.end))
+    if (!checkReadable(warp, site, lane, i, written[i]))
       return;
-    known = written[i];
-    reads[i] = clock;
-  }
+  fill(warp->block->reads[warp->id], range, warp->clocks[warp->id]);
 }
 
 void noteWrite(Warp *warp, uint32_t site, uint32_t lane, uint64_t address, uint32_t bytes, bool inFlight) {
   Range range(address, bytes);
   ThreadBlock &block = *warp->block;
-  uint32_t mark = stamp(*warp) | (inFlight ? kInFlight : 0), known = 0;
   bool good = true;
-  for (uint64_t i = range.begin; i < range.end; ++i) {
-    if (good && block.written[i] != known)
-      good = checkWriter(warp, site, lane, i, block.written[i]);
-    known = block.written[i];
-    block.written[i] = mark;
-  }
+  for (uint64_t i = range.begin; i < range.end && good; i = endOfRun(block.written, i, range.end))
+    good = block.written[i] == 0 || checkWriter(warp, site, lane, i, block.written[i]);
+  fill(block.written, range, stamp(*warp) | (inFlight ? kInFlight : 0));
   for (uint32_t other = 0; other < block.numWarps && good; ++other) {
-    uint32_t last = 0;
-    for (uint64_t i = range.begin; i < range.end; ++i)
-      last = block.reads[other][i] > last ? block.reads[other][i] : last;
-    good = isOver(*warp, other, last);
+    good = isOver(*warp, other, latest(block.reads[other], range));
     if (!good)
       report(warp, FaultKind::Race, site, lane, address, other);
   }
 }
 
 void noteArrival(Warp *warp, uint64_t address, uint32_t bytes) {
-  Range range(address, bytes);
-  for (uint64_t i = range.begin; i < range.end; ++i)
-    warp->block->written[i] = stamp(*warp);
+  fill(warp->block->written, Range(address, bytes), stamp(*warp));
 }
 
 } // namespace attn::emulator

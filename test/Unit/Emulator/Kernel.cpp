@@ -50,14 +50,40 @@ LaunchReport Kernel::launch(const LaunchDims &dims, ArrayRef<KernelArgument> arg
   return report;
 }
 
-unsigned Kernel::lineOf(StringRef text) const {
-  size_t position = StringRef(source).find(text);
-  return position == StringRef::npos ? 0 : StringRef(source).take_front(position).count('\n') + 1;
+StringRef Kernel::lineOf(const Fault &fault) const {
+  auto location = fault.location->findInstanceOf<FileLineColLoc>();
+  SmallVector<StringRef> lines;
+  StringRef(source).split(lines, '\n');
+  return location ? lines[location.getLine() - 1] : "no line";
 }
 
-unsigned lineOf(const Fault &fault) {
-  auto location = fault.location->findInstanceOf<FileLineColLoc>();
-  return location ? location.getLine() : 0;
+std::vector<int32_t> runLanes(const std::vector<int32_t> &in, const std::string &body) {
+  Kernel kernel("%in: !llvm.ptr<1>, %out: !llvm.ptr<1>", R"(
+    %lane = nvvm.read.ptx.sreg.laneid : i32
+    %full = arith.constant -1 : i32
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c4 = arith.constant 4 : i32
+    %c16 = arith.constant 16 : i32
+    %c31 = arith.constant 31 : i32
+    %smem = llvm.mlir.addressof @smem : !llvm.ptr<3>
+    %pin = llvm.getelementptr %in[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    %x = llvm.load %pin : !llvm.ptr<1> -> i32
+    )" + body + R"(
+    %pout = llvm.getelementptr %out[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    llvm.store %r, %pout : i32, !llvm.ptr<1>)");
+  std::vector<int32_t> out(32, -77);
+  LaunchReport report = kernel.launch(kOneWarp, {in.data(), out.data()}, {input(in, "in"), output(out, "out")});
+  EXPECT_EQ(report.faultCount, 0u) << (report.faults.empty() ? "" : report.faults[0].text);
+  return out;
+}
+
+std::vector<int32_t> numbers() {
+  std::vector<int32_t> in(32);
+  for (int lane = 0; lane < 32; ++lane)
+    in[lane] = lane * lane - 100;
+  return in;
 }
 
 static uint16_t narrow(float value, const llvm::fltSemantics &semantics) {

@@ -20,8 +20,8 @@ public:
   bool canLaunch(const LaunchDims &dims, llvm::ArrayRef<KernelArgument> arguments,
                  llvm::ArrayRef<GlobalBuffer> buffers) const;
   const std::string &diagnostics() const { return errors; }
-  /// The line of the module on which `text` stands first.
-  unsigned lineOf(llvm::StringRef text) const;
+  /// The line of the source where a fault happened.
+  llvm::StringRef lineOf(const Fault &fault) const;
 
 private:
   std::unique_ptr<mlir::MLIRContext> context;
@@ -42,7 +42,13 @@ GlobalBuffer output(std::vector<T> &data, std::string name) {
   return {data.data(), data.size() * sizeof(T), true, std::move(name)};
 }
 
-unsigned lineOf(const Fault &fault);
+constexpr LaunchDims kOneWarp{{1, 1, 1}, {32, 1, 1}, 4096};
+
+/// Runs `body`, which computes the i32 `%r` of each lane from `%lane` and `%x` = in[lane], on one warp. It finds the
+/// constants `%c0`, `%c1`, `%c2`, `%c4`, `%c16`, `%c31` and `%full` = -1, and `%smem`. No fault may happen.
+std::vector<int32_t> runLanes(const std::vector<int32_t> &in, const std::string &body);
+/// Some input for it.
+std::vector<int32_t> numbers();
 
 uint16_t toBF16(float value);
 float fromBF16(uint16_t bits);
