@@ -147,9 +147,10 @@ llvm::Expected<HostTensor> readNpy(StringRef path, MLIRContext *context) {
     return makeError(path, ": has a header that is not understood: ", text.trim());
   Type type = getElementType(header.descr, context);
   if (!type)
-    return makeError(path, ": holds elements of type '", header.descr,
-                     "'; little-endian bool, integers, f16, f32, f64, and bf16 as two raw bytes (V2) can be read: convert it with "
-                     "astype");
+    return makeError(
+        path, ": holds elements of type '", header.descr,
+        "'; little-endian bool, integers, f16, f32, f64, and bf16 as two raw bytes (V2) can be read: convert it with "
+        "astype");
   int64_t bytes;
   if (!countBytes(header.shape, type, bytes) || static_cast<int64_t>(elements.size()) < bytes)
     return makeError(path, ": is cut short: it holds ", elements.size(),
