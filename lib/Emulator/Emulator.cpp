@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace attn::emulator {
 
-Program::Program() = default;
+Program::Program(Location location) : location(location) {}
 Program::~Program() = default;
 Emulator::Emulator(EmulatorOptions options, std::unique_ptr<Program> program)
     : options(std::move(options)), program(std::move(program)) {}
@@ -79,8 +79,11 @@ FailureOr<std::unique_ptr<Emulator>> Emulator::create(gpu::GPUModuleOp module, c
       ->loadDialect<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
                     vector::VectorDialect>();
   RuleTable rules = makeRules();
-  auto program = std::make_unique<Program>();
+  auto program = std::make_unique<Program>(module.getLoc());
   program->counts = options.counts;
+  StringRef chip = options.chip;
+  if (!chip.consume_front("sm_") || chip.consumeInteger(10, program->chip))
+    return module.emitError("the emulator does not know the chip ") << options.chip << "; it wants a name like sm_80";
   if (failed(layOutShared(module, program->shared)))
     return failure();
   OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
@@ -93,6 +96,26 @@ FailureOr<std::unique_ptr<Emulator>> Emulator::create(gpu::GPUModuleOp module, c
   return std::unique_ptr<Emulator>(new Emulator(options, std::move(program)));
 }
 
+/// The most shared memory of a block, as the CUDA programming guide has it.
+static uint64_t sharedLimit(unsigned chip) {
+  constexpr uint64_t kilo = 1024;
+  switch (chip) {
+  case 70:
+    return 96 * kilo;
+  case 75:
+    return 64 * kilo;
+  case 80:
+  case 87:
+    return 163 * kilo;
+  case 86:
+  case 89:
+  case 120:
+    return 99 * kilo;
+  default:
+    return chip < 70 ? 48 * kilo : 227 * kilo;
+  }
+}
+
 static LogicalResult check(StringRef name, const Launch &launch, ArrayRef<KernelArgument> arguments) {
   const KernelInfo &kernel = launch.kernel;
   InFlightDiagnostic error = emitError(kernel.location) << "kernel " << name << " cannot be launched: ";
@@ -101,6 +124,9 @@ static LogicalResult check(StringRef name, const Launch &launch, ArrayRef<Kernel
     threads *= extent;
   if (threads == 0 || threads % kLanes || threads > kMaxWarps * kLanes)
     return error << "a block of " << threads << " threads; the emulator runs 1 to 32 whole warps";
+  if (launch.sharedBytes > sharedLimit(launch.program.chip))
+    return error << launch.sharedBytes << " bytes of shared memory, of which a block has at most "
+                 << sharedLimit(launch.program.chip) << " on " << launch.options.chip;
   if (kernel.maxThreads && threads > kernel.maxThreads)
     return error << "a block of " << threads << " threads, but nvvm.maxntid allows " << kernel.maxThreads;
   if (arguments.size() != kernel.argumentBytes.size())
@@ -116,7 +142,7 @@ static void collect(MutableArrayRef<std::unique_ptr<BlockRunner>> runners, const
   const Program &program = launch.program;
   FaultMap faults;
   for (const Site &site : program.sites)
-    report.accesses.push_back({site.location, site.op});
+    report.accesses.emplace_back(site.location, site.op);
   for (auto &runner : runners) {
     report.faultCount += runner->faultCount;
     for (auto &[key, record] : runner->faults) {
@@ -131,14 +157,8 @@ static void collect(MutableArrayRef<std::unique_ptr<BlockRunner>> runners, const
     for (auto [region, count] : llvm::enumerate(runner->regionCounts))
       for (const auto &[op, times] : program.regions[region])
         report.instructions[op] += times * count;
-    for (auto [total, part] : llvm::zip_equal(report.accesses, runner->siteCounts)) {
-      total.requests += part.requests;
-      total.bytes += part.bytes;
-      total.passes += part.passes;
-      total.idealPasses += part.idealPasses;
-      total.sectors += part.sectors;
-      total.idealSectors += part.idealSectors;
-    }
+    for (auto [total, part] : llvm::zip_equal(report.accesses, runner->siteCounts))
+      total += MemoryCounts{part.requests, part.bytes, part.passes, part.idealPasses, part.sectors, part.idealSectors};
   }
   llvm::erase_if(report.accesses, [](const AccessCounts &access) { return access.requests == 0; });
   std::vector<FaultRecord> sorted;
@@ -155,8 +175,7 @@ LogicalResult Emulator::launch(StringRef name, const LaunchDims &dims, ArrayRef<
                                ArrayRef<GlobalBuffer> buffers, LaunchReport &report) const {
   auto kernel = program->kernels.find(name);
   if (kernel == program->kernels.end())
-    return emitError(UnknownLoc::get(program->kernels.begin()->second.location.getContext()))
-           << "the module has no kernel " << name;
+    return emitError(program->location) << "the module has no kernel " << name;
   SmallVector<const void *> pointers;
   for (const KernelArgument &argument : arguments)
     pointers.push_back(argument.data());

@@ -42,8 +42,12 @@ struct KernelInfo {
 
 class Program {
 public:
-  Program();
+  explicit Program(mlir::Location location);
   ~Program();
+
+  mlir::Location location;
+  /// 80 of sm_80.
+  unsigned chip = 0;
 
   std::vector<Site> sites;
   /// The instructions in one execution of each piece of straight code.

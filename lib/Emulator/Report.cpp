@@ -36,16 +36,20 @@ uint64_t LaunchReport::count(StringRef op) const {
   return it == instructions.end() ? 0 : it->second;
 }
 
-AccessCounts LaunchReport::total() const {
-  AccessCounts sum{accesses.front().location, "all"};
-  for (const AccessCounts &access : accesses) {
-    sum.requests += access.requests;
-    sum.bytes += access.bytes;
-    sum.passes += access.passes;
-    sum.idealPasses += access.idealPasses;
-    sum.sectors += access.sectors;
-    sum.idealSectors += access.idealSectors;
-  }
+MemoryCounts &MemoryCounts::operator+=(const MemoryCounts &other) {
+  requests += other.requests;
+  bytes += other.bytes;
+  passes += other.passes;
+  idealPasses += other.idealPasses;
+  sectors += other.sectors;
+  idealSectors += other.idealSectors;
+  return *this;
+}
+
+MemoryCounts LaunchReport::total() const {
+  MemoryCounts sum;
+  for (const AccessCounts &access : accesses)
+    sum += access;
   return sum;
 }
 

@@ -23,6 +23,8 @@ struct Rule {
   Agreement agreement = Agreement::Operands;
   /// Is it an instruction of the machine? Constants and the taking apart of structs are not.
   bool counted = true;
+  /// The first chip that has it.
+  unsigned chip = 0;
 };
 
 using RuleTable = llvm::StringMap<Rule>;

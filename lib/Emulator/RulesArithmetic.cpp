@@ -118,6 +118,27 @@ LogicalResult rewriteTruncF(WarpBuilder &b, Operation *op) {
   });
 }
 
+/// The low and the high half of a product.
+LogicalResult rewriteLongProduct(WarpBuilder &b, Operation *op, bool isSigned) {
+  unsigned width = componentTypes(op->getResult(0).getType())->front().getIntOrFloatBitWidth();
+  Components low, high;
+  for (size_t i = 0, count = b.get(op->getOperand(0)).size(); i < count; ++i) {
+    SmallVector<Value> operands = operandsAt(b, op, i);
+    for (Value &operand : operands)
+      operand = b.resizeInt(operand, 2 * width, isSigned);
+    Value product = arith::MulIOp::create(b, b.loc, operands[0], operands[1]);
+    low.push_back(b.resizeInt(product, width, false));
+    Value shift = constantLikeValue(b, product, APInt(2 * width, width));
+    high.push_back(b.resizeInt(arith::ShRUIOp::create(b, b.loc, product, shift), width, false));
+  }
+  b.set(op->getResult(0), std::move(low));
+  b.set(op->getResult(1), std::move(high));
+  return success();
+}
+
+LogicalResult rewriteSignedLongProduct(WarpBuilder &b, Operation *op) { return rewriteLongProduct(b, op, true); }
+LogicalResult rewriteUnsignedLongProduct(WarpBuilder &b, Operation *op) { return rewriteLongProduct(b, op, false); }
+
 LogicalResult resizeElements(WarpBuilder &b, Operation *op, bool isSigned) {
   unsigned width = componentTypes(resultElement(op))->front().getIntOrFloatBitWidth();
   return forElements(b, op, [&](SmallVector<Value> operands) { return b.resizeInt(operands[0], width, isSigned); });
@@ -149,6 +170,8 @@ void addArithmeticRules(RuleTable &rules) {
     rules[name] = {rewriteSignedDivision};
   for (StringRef name : {"arith.ceildivui", "arith.divui", "arith.remui", "llvm.udiv", "llvm.urem"})
     rules[name] = {rewriteUnsignedDivision};
+  rules["arith.mulsi_extended"] = {rewriteSignedLongProduct};
+  rules["arith.mului_extended"] = {rewriteUnsignedLongProduct};
   for (StringRef name : {"arith.extsi", "arith.index_cast", "arith.trunci", "llvm.sext", "llvm.trunc"})
     rules[name] = {resizeSigned};
   for (StringRef name : {"arith.extui", "arith.index_castui", "llvm.inttoptr", "llvm.ptrtoint", "llvm.zext"})

@@ -30,9 +30,12 @@ LogicalResult rewriteWait(WarpBuilder &b, Operation *op) {
 } // namespace
 
 void addAsyncCopyRules(RuleTable &rules) {
-  rules["nvvm.cp.async.shared.global"] = {rewriteCopy};
-  rules["nvvm.cp.async.commit.group"] = {rewriteCommit};
-  rules["nvvm.cp.async.wait.group"] = {rewriteWait};
+  auto add = [&](StringRef name, auto rewrite) {
+    rules[name] = {rewrite, Agreement::Operands, /*counted=*/true, /*chip=*/80};
+  };
+  add("nvvm.cp.async.shared.global", rewriteCopy);
+  add("nvvm.cp.async.commit.group", rewriteCommit);
+  add("nvvm.cp.async.wait.group", rewriteWait);
 }
 
 } // namespace attn::emulator

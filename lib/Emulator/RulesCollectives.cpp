@@ -58,6 +58,9 @@ LogicalResult rewriteBarrierArrive(WarpBuilder &b, Operation *op) {
   return success();
 }
 
+/// Memory is in order here; what a barrier orders, a fence alone does not.
+LogicalResult rewriteFence(WarpBuilder &, Operation *) { return success(); }
+
 void buildMemberCheck(WarpBuilder &b, Operation *op, Value members) {
   APInt constant;
   if (!b.getMask() && matchPattern(members, m_ConstantInt(&constant)) && constant.isAllOnes())
@@ -195,8 +198,10 @@ void addCollectiveRules(RuleTable &rules) {
   rules["nvvm.barrier.arrive"] = {rewriteBarrierArrive};
   rules["nvvm.bar.warp.sync"] = {rewriteWarpBarrier};
   rules["nvvm.shfl.sync"] = {rewriteShuffle, Agreement::Never};
+  for (StringRef fence : {"llvm.fence", "nvvm.memory.barrier"})
+    rules[fence] = {rewriteFence};
   rules["nvvm.vote.sync"] = {rewriteVote, Agreement::Always};
-  rules["nvvm.redux.sync"] = {rewriteReduction, Agreement::Always};
+  rules["nvvm.redux.sync"] = {rewriteReduction, Agreement::Always, /*counted=*/true, /*chip=*/80};
 }
 
 } // namespace attn::emulator

@@ -9,7 +9,7 @@ using namespace mlir;
 namespace attn::emulator {
 namespace {
 
-/// Calls `function` on each element, 16-bit floats as f32. `name` is the C function of doubles.
+/// What becomes of one element of each operand; 16-bit floats come as f32.
 using Map = llvm::function_ref<Value(ArrayRef<Value> operands, Type type)>;
 
 LogicalResult mapElements(WarpBuilder &b, Operation *op, Map map) {

@@ -70,7 +70,8 @@ LogicalResult checkMma(NVVM::MmaOp op) {
 
 LogicalResult rewriteMma(WarpBuilder &b, Operation *op) {
   auto mma = cast<NVVM::MmaOp>(op);
-  if (failed(checkMma(mma)))
+  bool isOld = mma.getMultiplicandAPtxType() == NVVM::MMATypes::f16 && mma.getShape().getK() == 8;
+  if (failed(checkMma(mma)) || failed(b.requireChip(op, isOld ? 75 : 80)))
     return failure();
   auto registersA = registersOf(b, mma.getOperandA()), registersB = registersOf(b, mma.getOperandB());
   unsigned k = mma.getShape().getK();
@@ -93,8 +94,8 @@ LogicalResult rewriteMma(WarpBuilder &b, Operation *op) {
 } // namespace
 
 void addMatrixRules(RuleTable &rules) {
-  rules["nvvm.ldmatrix"] = {rewriteLoadMatrix, Agreement::Never};
-  rules["nvvm.stmatrix"] = {rewriteStoreMatrix};
+  rules["nvvm.ldmatrix"] = {rewriteLoadMatrix, Agreement::Never, /*counted=*/true, /*chip=*/75};
+  rules["nvvm.stmatrix"] = {rewriteStoreMatrix, Agreement::Operands, /*counted=*/true, /*chip=*/90};
   rules["nvvm.mma.sync"] = {rewriteMma, Agreement::Never};
 }
 

@@ -9,7 +9,10 @@ using namespace mlir;
 namespace attn::emulator {
 namespace {
 
-constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kMaxAccessBytes = 16;
+/// Generic pointers point to global memory: nothing here makes them of others.
+constexpr unsigned kGenericSpace = 0, kGlobalSpace = 1, kSharedSpace = 3, kMaxAccessBytes = 16;
+
+bool isGlobal(unsigned space) { return space == kGenericSpace || space == kGlobalSpace; }
 
 /// Bytes from one element to the next; fails for structs, whose layout nothing here needs.
 FailureOr<uint64_t> strideOf(Type type) {
@@ -63,6 +66,15 @@ LogicalResult rewriteAddressOf(WarpBuilder &b, Operation *op) {
   return success();
 }
 
+LogicalResult rewriteSpaceCast(WarpBuilder &b, Operation *op) {
+  auto cast = llvm::cast<LLVM::AddrSpaceCastOp>(op);
+  for (Type type : {cast.getArg().getType(), cast.getRes().getType()})
+    if (!isGlobal(llvm::cast<LLVM::LLVMPointerType>(type).getAddressSpace()))
+      return op->emitError("the emulator keeps generic pointers to global memory only; ") << type << " is another";
+  b.set(cast.getRes(), {b.getOne(cast.getArg())});
+  return success();
+}
+
 /// How a value lies in memory.
 struct Layout {
   bool shared;
@@ -72,7 +84,7 @@ struct Layout {
 
 FailureOr<Layout> layoutOf(Operation *op, Value pointer, Type type) {
   unsigned space = cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace();
-  if (space != kGlobalSpace && space != kSharedSpace)
+  if (!isGlobal(space) && space != kSharedSpace)
     return op->emitError("the emulator accesses global (1) and shared (3) memory, not address space ") << space;
   auto types = componentTypes(type);
   if (failed(types) || types->empty() || !llvm::all_equal(*types))
@@ -122,6 +134,7 @@ LogicalResult rewriteStore(WarpBuilder &b, Operation *op) {
 void addMemoryRules(RuleTable &rules) {
   rules["llvm.getelementptr"] = {rewriteGEP};
   rules["llvm.mlir.addressof"] = {rewriteAddressOf, Agreement::Always, /*counted=*/false};
+  rules["llvm.addrspacecast"] = {rewriteSpaceCast, Agreement::Operands, /*counted=*/false};
   rules["llvm.load"] = {rewriteLoad};
   rules["llvm.store"] = {rewriteStore};
 }

@@ -143,6 +143,24 @@ LogicalResult rewriteFromElements(WarpBuilder &b, Operation *op) {
   return success();
 }
 
+LogicalResult rewriteToElements(WarpBuilder &b, Operation *op) {
+  for (auto [result, component] : llvm::zip_equal(op->getResults(), b.get(op->getOperand(0))))
+    b.set(result, {component});
+  return success();
+}
+
+LogicalResult rewriteVectorShuffle(WarpBuilder &b, Operation *op) {
+  auto shuffle = cast<vector::ShuffleOp>(op);
+  if (shuffle.getV1VectorType().getRank() != 1)
+    return op->emitError("the emulator shuffles vectors of one dimension only");
+  Components all(b.get(shuffle.getV1())), results;
+  llvm::append_range(all, b.get(shuffle.getV2()));
+  for (int64_t position : shuffle.getMask())
+    results.push_back(all[std::max<int64_t>(position, 0)]); // -1: any
+  b.set(op->getResult(0), std::move(results));
+  return success();
+}
+
 LogicalResult rewriteBroadcast(WarpBuilder &b, Operation *op) {
   ArrayRef<Value> source = b.get(op->getOperand(0));
   size_t size = componentTypes(op->getResult(0).getType())->size();
@@ -187,6 +205,8 @@ void addStructureRules(RuleTable &rules) {
   add("vector.extract", rewriteVectorExtract);
   add("vector.insert", rewriteVectorInsert);
   add("vector.from_elements", rewriteFromElements);
+  add("vector.to_elements", rewriteToElements);
+  add("vector.shuffle", rewriteVectorShuffle);
   add("vector.broadcast", rewriteBroadcast);
   add("vector.shape_cast", forward);
   add("arith.bitcast", rewriteBitcast);

@@ -67,10 +67,18 @@ LogicalResult WarpBuilder::rewrite(Operation &op, std::map<std::string, uint64_t
   const Rule *rule = findRule(rules, &op);
   if (!rule)
     return op.emitError("the emulator has no rule for this op");
+  if (failed(requireChip(&op, rule->chip)))
+    return failure();
   if (rule->counted)
     ++(*counts)[op.getName().getStringRef().str()];
   clearArrays();
   return rule->rewrite(*this, &op);
+}
+
+LogicalResult WarpBuilder::requireChip(Operation *op, unsigned chip) const {
+  if (program.chip >= chip)
+    return success();
+  return op->emitError("needs sm_") << chip << ", but the chip is sm_" << program.chip;
 }
 
 void WarpBuilder::countRegion(uint64_t region) {

@@ -81,6 +81,8 @@ public:
   /// The number by which the runtime names this op.
   mlir::Value site(mlir::Operation *op);
 
+  /// Emits an error if the chip is older.
+  llvm::LogicalResult requireChip(mlir::Operation *op, unsigned chip) const;
   llvm::FailureOr<uint64_t> sharedOffset(llvm::StringRef global) const;
 
   /// The location of the op that is rewritten.

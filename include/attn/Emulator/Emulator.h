@@ -13,6 +13,7 @@
 namespace attn::emulator {
 
 struct EmulatorOptions {
+  /// Decides which instructions there are, and how much shared memory.
   std::string chip = "sm_80";
   /// Find races, reads of uninitialised shared memory and reads of copies in flight. Bounds and alignment, barriers and
   /// deadlock are always checked.
@@ -70,16 +71,22 @@ struct Fault {
   uint32_t thread() const { return 32 * warp + lane; }
 };
 
-/// What one instruction of the kernel did to memory in the whole launch.
-struct AccessCounts {
-  mlir::Location location;
-  std::string op;
+struct MemoryCounts {
   /// Executions by a warp, and the bytes that its active lanes moved.
   uint64_t requests = 0, bytes = 0;
   /// Shared memory: passes over the banks, and what they would be without conflicts.
   uint64_t passes = 0, idealPasses = 0;
   /// Global memory: sectors of 32 bytes, and what they would be if the same bytes lay together.
   uint64_t sectors = 0, idealSectors = 0;
+
+  MemoryCounts &operator+=(const MemoryCounts &other);
+};
+
+/// What one instruction of the kernel did to memory in the whole launch.
+struct AccessCounts : MemoryCounts {
+  AccessCounts(mlir::Location location, std::string op) : location(location), op(std::move(op)) {}
+  mlir::Location location;
+  std::string op;
 };
 
 struct LaunchReport {
@@ -93,7 +100,7 @@ struct LaunchReport {
 
   uint64_t count(llvm::StringRef op) const;
   /// Sums over all accesses.
-  AccessCounts total() const;
+  MemoryCounts total() const;
   void print(llvm::raw_ostream &os) const;
 };
 

@@ -8,10 +8,15 @@ using namespace attn::emulator;
 
 namespace {
 
-/// The lanes of `mask` that read anything, checked against the bounds of global memory.
-uint32_t checkSources(Warp *warp, AsyncCopy &copy, uint32_t mask) {
+uint32_t readingLanes(const AsyncCopy &copy, uint32_t mask) {
   uint32_t reading = 0;
   forLanes(mask, [&](uint32_t lane) { reading |= uint32_t(copy.sourceBytes[lane] != 0) << lane; });
+  return reading;
+}
+
+/// The lanes of `mask` whose source lies in global memory, as far as they read it.
+uint32_t checkSources(Warp *warp, AsyncCopy &copy, uint32_t mask) {
+  uint32_t reading = readingLanes(copy, mask);
   // A copy of fewer bytes than its size reads no more than these.
   uint32_t whole = 0;
   forLanes(reading, [&](uint32_t lane) { whole |= uint32_t(copy.sourceBytes[lane] == copy.bytes) << lane; });
@@ -36,7 +41,7 @@ void issue(Warp *warp, AsyncCopy &copy) {
   copy.mask = checkSharedBounds(warp, copy.site, copy.mask, targets, copy.bytes);
   copy.mask = checkSources(warp, copy, copy.mask);
   if (block.counts)
-    countGlobal(warp, copy.site, copy.mask, copy.source, copy.bytes);
+    countGlobal(warp, copy.site, readingLanes(copy, copy.mask), copy.source, copy.bytes);
   forLanes(copy.mask, [&](uint32_t lane) {
     if (block.checks)
       noteWrite(warp, copy.site, lane, targets[lane], copy.bytes, /*inFlight=*/true);

@@ -147,7 +147,7 @@ TEST(Counts, conflictsAndSectors) {
     llvm.store %lane, %o : i32, !llvm.ptr<1>)");
   std::vector<int32_t> out(1024);
   LaunchReport report = kernel.launch(kOneWarp, {out.data()}, {output(out, "out")});
-  AccessCounts total = report.total();
+  MemoryCounts total = report.total();
   EXPECT_EQ(total.requests, 2u);
   EXPECT_EQ(total.bytes, 256u);
   EXPECT_EQ(total.passes, 32u);

@@ -39,6 +39,13 @@ TEST(Instruction, selectAndCompare) {
               [](int lane, auto &in) { return in[lane] < 0 ? lane : in[lane]; });
 }
 
+TEST(Instruction, longProducts) {
+  expectLanes("%big = arith.constant 123456789 : i32\n %l, %r = arith.mulsi_extended %x, %big : i32",
+              [](int lane, auto &in) { return int32_t(int64_t(in[lane]) * 123456789 >> 32); });
+  expectLanes("%big = arith.constant 123456789 : i32\n %l, %r = arith.mului_extended %x, %big : i32",
+              [](int lane, auto &in) { return int32_t(uint64_t(uint32_t(in[lane])) * 123456789 >> 32); });
+}
+
 TEST(Instruction, packedPairs) {
   expectLanes(R"(%f = arith.sitofp %x : i32 to f32
                  %u = llvm.mlir.undef : vector<2xf32>
@@ -204,12 +211,24 @@ TEST(Instruction, withoutRule) {
       << kernel.diagnostics();
 }
 
+TEST(Instruction, ofALaterChip) {
+  const char *body = "%p = llvm.mlir.addressof @smem : !llvm.ptr<3>\n %c = arith.constant 0 : i32\n"
+                     "nvvm.stmatrix %p, %c {layout = #nvvm.mma_layout<row>, shape = #nvvm.ld_st_matrix_shape<m = 8, n "
+                     "= 8>, eltType = #nvvm.ld_st_matrix_elt_type<b16>} : !llvm.ptr<3>, i32";
+  Kernel old("", body), hopper("", body, {"sm_90a"}), unknown("", body, {"gfx942"});
+  EXPECT_FALSE(old.isCompiled());
+  EXPECT_NE(old.diagnostics().find("needs sm_90, but the chip is sm_80"), std::string::npos) << old.diagnostics();
+  EXPECT_TRUE(hopper.isCompiled());
+  EXPECT_FALSE(unknown.isCompiled());
+}
+
 TEST(Launch, refusals) {
   Kernel kernel("%n: i32", "");
   EXPECT_TRUE(kernel.canLaunch(kOneWarp, {int32_t(1)}, {}));
   EXPECT_FALSE(kernel.canLaunch(kOneWarp, {}, {}));
   EXPECT_FALSE(kernel.canLaunch(kOneWarp, {int64_t(1)}, {}));
   EXPECT_FALSE(kernel.canLaunch({{1, 1, 1}, {48, 1, 1}, 0}, {int32_t(1)}, {}));
+  EXPECT_FALSE(kernel.canLaunch({{1, 1, 1}, {32, 1, 1}, 164 * 1024}, {int32_t(1)}, {}));
   EXPECT_NE(kernel.diagnostics().find("a block of 48 threads"), std::string::npos) << kernel.diagnostics();
 }
 

@@ -152,7 +152,7 @@ TEST_P(MoveTest, loadsAndStores) {
                   kMatrixAttributes, types);
   text += "%again = llvm.load %s2 : !llvm.ptr<3> -> vector<4xi32>\n"
           "llvm.store %again, %pback : vector<4xi32>, !llvm.ptr<1>";
-  Kernel kernel("%in: !llvm.ptr<1>, %out: !llvm.ptr<1>, %back: !llvm.ptr<1>", text);
+  Kernel kernel("%in: !llvm.ptr<1>, %out: !llvm.ptr<1>, %back: !llvm.ptr<1>", text, {"sm_90"});
   LaunchReport report = kernel.launch(kOneWarp, {in.data(), out.data(), back.data()},
                                       {input(in, "in"), output(out, "out"), output(back, "back")});
   EXPECT_EQ(report.faultCount, 0u);
