@@ -5,6 +5,8 @@
 
 /* Below this many score x dim products the start of the threads would cost more than they save. */
 static const int64_t WORK_FOR_THREADS = 1 << 19;
+/* So many pieces of work can be shared out evenly. */
+static const int64_t MANY_CHUNKS = 128;
 
 static int64_t num_pairs(const AttnLaunch *launch) {
   return launch->problem.shape.batches * launch->problem.shape.heads;
@@ -56,9 +58,18 @@ static void clear_part(const AttnLaunch *launch, float *partials, int64_t rows) 
   }
 }
 
+/* Query heads that share a key/value head. */
+static int64_t heads_per_kv(const AttnLaunch *launch) {
+  return max64(launch->problem.shape.heads / max64(launch->problem.kv_heads, 1), 1);
+}
+
+/* Tasks in order of (batch, kv head), item, query head of that kv head, part: tasks that read the same keys and values
+ * follow each other. */
 static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
-  int64_t parts = launch->tasks.parts, part = index % parts, pair = index / parts / launch->tasks.num_items;
-  const AttnItem *item = &launch->tasks.items[index / parts % launch->tasks.num_items];
+  int64_t parts = launch->tasks.parts, shared = heads_per_kv(launch), items = launch->tasks.num_items;
+  int64_t part = index % parts, head = index / parts % shared, rest = index / parts / shared;
+  int64_t pair = rest / items * shared + head;
+  const AttnItem *item = &launch->tasks.items[rest % items];
   AttnTask task = make_task(launch, pair, item, part);
   float *partials = parts > 1 ? partials_of(launch, pair, item, part) : NULL;
   if (partials && task.key_begin == task.key_end) {
@@ -80,8 +91,11 @@ static void merge_item(const AttnLaunch *launch, int64_t index) {
 /* Called by every thread; the loops share the work out and wait for each other. */
 static void run_kernel(const AttnLaunch *launch, float *scratch) {
   int64_t items = num_pairs(launch) * launch->tasks.num_items, parts = launch->tasks.parts;
+  /* The query heads of a kv head go to one thread, one after the other, where there are tasks enough. */
+  int64_t chunk = parts == 1 && items >= heads_per_kv(launch) * MANY_CHUNKS ? heads_per_kv(launch) : 1;
+  (void)chunk; /* without OpenMP */
 #ifdef _OPENMP
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic, chunk)
 #endif
   for (int64_t k = 0; k < items * parts; k++)
     run_task(launch, k, scratch);
