@@ -218,6 +218,7 @@ AttnRunKind MaskEvaluator::classifyAll(int64_t b, int64_t h, int64_t iLo, int64_
 const Extents &MaskEvaluator::getExtents() const { return impl->extents; }
 const Reindexing &MaskEvaluator::getReindexing() const { return impl->reindexing; }
 MaskDependence MaskEvaluator::getDependence() const { return impl->dependence; }
+int64_t MaskEvaluator::getTableBytes() const { return attn_tables_bytes(impl->data.getTables()); }
 Align MaskEvaluator::getAlign() const { return impl->align; }
 int64_t MaskEvaluator::getQueryOffset() const {
   return impl->align == Align::BottomRight ? impl->extents.keys - impl->extents.queries : 0;

@@ -1,4 +1,4 @@
-/* Tables of captured integer tensors: the least and greatest value over any interval, and sets as bitmaps. */
+/* Tables of captured integer tensors: the least and greatest value over any interval, and sets as bits. */
 #include "Internal.h"
 
 #include <stdlib.h>
@@ -6,6 +6,8 @@
 enum { DTYPE_INT = 0, DTYPE_UINT = 1, DTYPE_BOOL = 6 };
 /* Elements a leaf of the tree holds. Small, so that the short intervals of one query tile rarely end inside a leaf. */
 enum { LEAF = 16 };
+/* Columns a leaf of the tree over a row of bits holds: whole bytes, read many at a time. */
+enum { BITS_LEAF = 512 };
 enum { MAX_BOX_ROWS = 1024 };
 /* Fewer are quicker read by one thread. */
 enum { MANY_ELEMENTS = 1 << 18 };
@@ -14,16 +16,22 @@ typedef struct {
   int64_t lo, hi;
 } Range;
 
-/* A tensor with a tree over each of its rows along `dim`. A tree of n leaves is a heap: the root 1, the leaves n to 2n
- * - 1. */
+/* What a run of bits holds; joined by or. */
+enum { SOME_ONE = 1, SOME_ZERO = 2 };
+
+/* A tensor with a tree over each of its rows along `dim`, or none where all rows are sorted: then the ends of an
+ * interval are its range. A tree of n leaves is a heap: the root 1, the leaves n to 2n - 1. MEMBERS: `data` are the
+ * bits, `strides` count bytes and `extents` bits. */
 typedef struct {
   int64_t kind;
   const char *data;
   int64_t code, bits, rank, dim;
   int64_t extents[ATTN_MAX_RANK], strides[ATTN_MAX_RANK];
   int64_t length, rows, leaves; /* of a row; 0 rows: the tensor is empty */
+  int sorted;
   Range *trees;
-  AttnMemRef bitmap; /* MEMBERS */
+  uint8_t *bit_trees; /* MEMBERS */
+  AttnMemRef bitmap;  /* MEMBERS */
 } Table;
 
 struct AttnTables {
@@ -71,8 +79,54 @@ static Range scan(const Table *table, int64_t offset, int64_t begin, int64_t end
   return range;
 }
 
+/* Bits [begin, end) of a row; at least one. */
+static int scan_bits(const uint8_t *bits, int64_t begin, int64_t end) {
+  int64_t first = begin / 8, last = (end - 1) / 8;
+  unsigned low = 0xffu << begin % 8, high = 0xffu >> (7 - (end - 1) % 8);
+  if (first == last)
+    low &= high;
+  unsigned ones = bits[first] & low, zeros = ~bits[first] & low;
+  for (int64_t k = first + 1; k < last; k++) {
+    ones |= bits[k];
+    zeros |= (uint8_t)~bits[k];
+  }
+  if (first != last) {
+    ones |= bits[last] & high;
+    zeros |= ~bits[last] & high;
+  }
+  return (ones & 0xff ? SOME_ONE : 0) | (zeros & 0xff ? SOME_ZERO : 0);
+}
+
+/* The same from the tree where leaves are whole. */
+static int query_bits(const Table *table, int64_t row, int64_t offset, int64_t begin, int64_t end) {
+  const uint8_t *bits = (const uint8_t *)table->data + offset, *tree = table->bit_trees + row * 2 * table->leaves;
+  int64_t first = ceil_div(begin, BITS_LEAF), last = end == table->length ? table->leaves : end / BITS_LEAF;
+  if (first >= last)
+    return scan_bits(bits, begin, end);
+  int found = 0;
+  if (begin < first * BITS_LEAF)
+    found |= scan_bits(bits, begin, first * BITS_LEAF);
+  if (end > last * BITS_LEAF)
+    found |= scan_bits(bits, last * BITS_LEAF, end);
+  for (int64_t l = first + table->leaves, r = last + table->leaves; l < r; l /= 2, r /= 2) {
+    if (l & 1)
+      found |= tree[l++];
+    if (r & 1)
+      found |= tree[--r];
+  }
+  return found;
+}
+
 /* Elements [begin, end) of row number `row`: whole leaves from the tree. */
 static Range query_row(const Table *table, int64_t row, int64_t offset, int64_t begin, int64_t end) {
+  if (table->kind == ATTN_MEMBERS) {
+    int found = query_bits(table, row, offset, begin, end);
+    return (Range){!(found & SOME_ZERO), found & SOME_ONE};
+  }
+  if (table->sorted) {
+    int64_t stride = table->rank ? table->strides[table->dim] : 0;
+    return (Range){read_element(table, offset + begin * stride), read_element(table, offset + (end - 1) * stride)};
+  }
   int64_t first = ceil_div(begin, LEAF), last = end == table->length ? table->leaves : end / LEAF;
   if (first >= last)
     return scan(table, offset, begin, end);
@@ -112,6 +166,20 @@ static void build_tree(const Table *table, int64_t row) {
     tree[node] = join(tree[2 * node], tree[2 * node + 1]);
 }
 
+static int is_sorted(const Table *table) {
+  int64_t stride = table->rank ? table->strides[table->dim] : 0;
+  for (int64_t row = 0; row < table->rows; row++) {
+    int64_t offset = row_offset(table, row), before = INT64_MIN;
+    for (int64_t k = 0; k < table->length; k++) {
+      int64_t value = read_element(table, offset + k * stride);
+      if (value < before)
+        return 0;
+      before = value;
+    }
+  }
+  return 1;
+}
+
 static int build_trees(Table *table, int64_t threads) {
   table->length = table->rank ? table->extents[table->dim] : 1;
   table->rows = table->length > 0;
@@ -119,7 +187,8 @@ static int build_trees(Table *table, int64_t threads) {
     if (d != table->dim)
       table->rows *= table->extents[d];
   table->leaves = ceil_div(table->length, LEAF);
-  if (table->rows == 0)
+  table->sorted = is_sorted(table);
+  if (table->rows == 0 || table->sorted)
     return ATTN_OK;
   table->trees = calloc((size_t)(table->rows * table->leaves), 2 * sizeof(Range));
   if (!table->trees)
@@ -147,26 +216,45 @@ static Table make_table(const AttnTable *wanted, const AttnTableSource *source) 
   return table;
 }
 
-/* Turns a table over the set itself into one over the set's bitmap. */
-static void point_at_bitmap(Table *table, char *bitmap, int64_t columns) {
-  int64_t stride = columns;
-  table->data = bitmap;
+/* Turns a table over the set itself into one over its bits, `bytes` a row. */
+static void point_at_bits(Table *table, char *bits, int64_t columns, int64_t bytes, int64_t rows) {
+  int64_t stride = bytes;
+  table->data = bits;
   table->code = DTYPE_BOOL;
-  table->bits = 8;
-  table->extents[table->dim] = columns;
+  table->bits = 1;
+  table->length = table->extents[table->dim] = columns;
+  table->rows = rows;
+  table->leaves = ceil_div(columns, BITS_LEAF);
   table->strides[table->dim] = 1;
   for (int64_t d = table->dim; d-- > 0;) {
     table->strides[d] = stride;
     stride *= table->extents[d];
   }
-  table->bitmap.base = table->bitmap.data = bitmap;
+  table->bitmap.base = table->bitmap.data = bits;
   for (int64_t d = 0; d < table->rank; d++) {
-    table->bitmap.extents[d] = table->extents[d];
+    table->bitmap.extents[d] = d == table->dim ? bytes : table->extents[d];
     table->bitmap.extents[table->rank + d] = table->strides[d];
   }
 }
 
-/* One column more than the largest member needs, always 0: what a read beyond the end finds, being clamped. */
+static int build_bit_trees(Table *table) {
+  table->bit_trees = calloc((size_t)max64(table->rows, 1), 2 * (size_t)table->leaves);
+  if (!table->bit_trees)
+    return ATTN_OUT_OF_MEMORY;
+  for (int64_t row = 0; row < table->rows; row++) {
+    uint8_t *tree = table->bit_trees + row * 2 * table->leaves;
+    const uint8_t *bits = (const uint8_t *)table->data + row * table->bitmap.extents[table->dim];
+    for (int64_t leaf = 0; leaf < table->leaves; leaf++)
+      tree[table->leaves + leaf] =
+          (uint8_t)scan_bits(bits, leaf * BITS_LEAF, min64((leaf + 1) * BITS_LEAF, table->length));
+    for (int64_t node = table->leaves; node-- > 1;)
+      tree[node] = tree[2 * node] | tree[2 * node + 1];
+  }
+  return ATTN_OK;
+}
+
+/* One column more than the largest member needs, in a byte of its own that is always 0: what a read beyond the end
+ * finds, being clamped. */
 static int build_members(Table *table, int64_t max_member) {
   int64_t largest = -1, rows = 1, entries = table->extents[table->dim];
   for (int64_t d = 0; d < table->dim; d++)
@@ -175,18 +263,18 @@ static int build_members(Table *table, int64_t max_member) {
     largest = max64(largest, scan(table, row_offset(table, row), 0, entries).hi);
   if (largest > max_member)
     return ATTN_WRONG_EXTENT;
-  int64_t columns = largest + 2;
-  char *bitmap = calloc((size_t)max64(rows, 1), (size_t)columns);
-  if (!bitmap)
+  int64_t columns = largest + 2, bytes = ceil_div(largest + 1, 8) + 1;
+  char *bits = calloc((size_t)max64(rows, 1), (size_t)bytes);
+  if (!bits)
     return ATTN_OUT_OF_MEMORY;
   for (int64_t row = 0; row < rows; row++)
     for (int64_t k = 0, offset = row_offset(table, row); k < entries; k++) {
       int64_t member = read_element(table, offset + k * table->strides[table->dim]);
       if (member >= 0)
-        bitmap[row * columns + member] = 1;
+        bits[row * bytes + member / 8] |= (char)(1 << member % 8);
     }
-  point_at_bitmap(table, bitmap, columns);
-  return ATTN_OK;
+  point_at_bits(table, bits, columns, bytes, rows);
+  return build_bit_trees(table);
 }
 
 int attn_tables_build(const AttnKernel *kernel, const AttnTableSource *captured, int64_t max_member, int64_t threads,
@@ -198,10 +286,7 @@ int attn_tables_build(const AttnKernel *kernel, const AttnTableSource *captured,
     *culprit = kernel->tables[t].operand;
     *table = make_table(&kernel->tables[t], &captured[*culprit]);
     (*tables)->count = t + 1;
-    if (table->kind == ATTN_MEMBERS)
-      status = build_members(table, max_member);
-    if (status == ATTN_OK)
-      status = build_trees(table, threads);
+    status = table->kind == ATTN_MEMBERS ? build_members(table, max_member) : build_trees(table, threads);
   }
   if (status != ATTN_OK) {
     attn_tables_free(*tables);
@@ -213,9 +298,23 @@ int attn_tables_build(const AttnKernel *kernel, const AttnTableSource *captured,
 void attn_tables_free(AttnTables *tables) {
   for (int64_t t = 0; tables && t < tables->count; t++) {
     free(tables->tables[t].trees);
+    free(tables->tables[t].bit_trees);
     free(tables->tables[t].bitmap.base);
   }
   free(tables);
+}
+
+int64_t attn_tables_bytes(const AttnTables *tables) {
+  int64_t bytes = 0;
+  for (int64_t t = 0; tables && t < tables->count; t++) {
+    const Table *table = &tables->tables[t];
+    int64_t nodes = table->rows * 2 * table->leaves;
+    if (table->kind == ATTN_MEMBERS)
+      bytes += nodes + max64(table->rows, 1) * table->bitmap.extents[table->dim];
+    else if (table->trees)
+      bytes += nodes * (int64_t)sizeof(Range);
+  }
+  return bytes;
 }
 
 AttnMemRef *attn_tables_bitmap(AttnTables *tables, int64_t table) { return &tables->tables[table].bitmap; }

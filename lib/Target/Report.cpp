@@ -44,6 +44,7 @@ static void addPlan(const AttentionProblem &problem, AttentionReport &report) {
   report.flops = plan.countFlops(problem.headDim, problem.valueDim);
   const AttnPlan &lists = plan.getPlan();
   report.problems = lists.classes;
+  report.tableBytes = evaluator.getTableBytes();
   if (AttentionOp(problem.op).getMaskBlock())
     report.planBytes = lists.num_runs * sizeof(AttnRun) +
                        (lists.batches * lists.heads * lists.classes * lists.tiles + 1) * sizeof(int64_t);

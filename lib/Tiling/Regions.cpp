@@ -147,7 +147,7 @@ Value RegionFiller::standIn(Value outside) {
   return UnrealizedConversionCastOp::create(b, outside.getLoc(), outside.getType(), memref).getResult(0);
 }
 
-// Membership is one read of a bitmap whose last column is 0, so that a value past the end reads "no".
+// Membership is one read of bits whose last byte is 0, so that a value past the end reads "no".
 Value RegionFiller::contains(ContainsOp op) {
   Value memref = memrefOf(op.getSet());
   unsigned operand = llvm::find(inputs.tensors, memref) - inputs.tensors.begin(), member = 0;
@@ -162,11 +162,16 @@ Value RegionFiller::contains(ContainsOp op) {
   Value value = op.getValue();
   if (!value.getType().isIndex())
     value = arith::IndexCastOp::create(b, op.getLoc(), b.getIndexType(), value);
-  at.push_back(value);
-  Value bit = loadElement(b, op.getLoc(), inputs.members[member], at, b.getI1Type());
-  Value zero = arith::ConstantIndexOp::create(b, op.getLoc(), 0);
-  Value real = arith::CmpIOp::create(b, op.getLoc(), arith::CmpIPredicate::sge, value, zero);
-  return arith::AndIOp::create(b, op.getLoc(), bit, real);
+  Location loc = op.getLoc();
+  auto index = [&](int64_t v) -> Value { return arith::ConstantIndexOp::create(b, loc, v); };
+  auto toI32 = [&](Value v) -> Value { return arith::IndexCastOp::create(b, loc, b.getI32Type(), v); };
+  at.push_back(arith::ShRSIOp::create(b, loc, value, index(3)));
+  Value byte = memref::LoadOp::create(b, loc, inputs.members[member], at);
+  byte = arith::ExtUIOp::create(b, loc, b.getI32Type(), byte);
+  Value place = toI32(arith::AndIOp::create(b, loc, value, index(7)));
+  Value bit = arith::TruncIOp::create(b, loc, b.getI1Type(), arith::ShRUIOp::create(b, loc, byte, place));
+  Value real = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, value, index(0));
+  return arith::AndIOp::create(b, loc, bit, real);
 }
 
 void RegionFiller::lowerOp(Operation *op) {

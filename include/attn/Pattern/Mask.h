@@ -78,6 +78,8 @@ public:
   const Extents &getExtents() const;
   const Reindexing &getReindexing() const;
   MaskDependence getDependence() const;
+  /// Memory of the tables over the captured data that is known.
+  int64_t getTableBytes() const;
   Align getAlign() const;
   /// Position of query row 0: positions of queries are tokens plus this.
   int64_t getQueryOffset() const;

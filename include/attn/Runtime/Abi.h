@@ -52,9 +52,11 @@ typedef struct {
 } AttnSymbol;
 
 /* A table the runtime derives from a captured integer tensor before planning. RANGE: least and greatest value over any
- * interval of dimension `dim`, all other dimensions fixed. MEMBERS: a bitmap [rows..., extent] of bytes, 1 where the
- * value occurs in the last dimension of that row; values below 0 are ignored. Its extent is the largest member + 2, so
- * that a clamped read above finds 0; a value below 0 must be told apart by whoever reads. */
+ * interval of dimension `dim`, all other dimensions fixed. MEMBERS: bits [rows..., bytes of 8 bits], bit v mod 8 of
+ * byte v div 8 being 1 where the value v occurs in the last dimension of that row; values below 0 are ignored. The last
+ * byte of a row holds no member, so that a clamped read above finds 0; a value below 0 must be told apart by whoever
+ * reads.
+ */
 enum AttnTableKind { ATTN_RANGE = 0, ATTN_MEMBERS = 1 };
 typedef struct {
   int64_t kind;    /* AttnTableKind */
@@ -131,10 +133,10 @@ typedef void (*AttnTaskFn)(AttnMemRef *const *operands, const AttnTask *task, co
                            const AttnRun *runs, float *scratch, float *partials);
 
 /* Generated code asks for the least and greatest value that table `table` holds in the box [lo[d], hi[d]] (clamped to
- * the tensor, one entry per dimension; for a MEMBERS table the dimensions of its bitmap). Dimension `dim` (MEMBERS: the
- * last) is answered from a tree, the others are walked; a box of more than 1024 rows answers the range of the element
- * type. An index outside the tensor reads the nearest element. Values are signed; bool and bitmaps are 0 or 1. For a
- * MEMBERS table a value below 0 is no member. */
+ * the tensor, one entry per dimension; for a MEMBERS table the last one counts values). Dimension `dim` (MEMBERS: the
+ * last) is answered from a tree or a sorted row, the others are walked; a box of more than 1024 rows answers the range
+ * of the element type. An index outside the tensor reads the nearest element. Values are signed; bool and bitmaps are 0
+ * or 1. For a MEMBERS table a value below 0 is no member. */
 void attn_range(const AttnTables *tables, int64_t table, const int64_t *lo, const int64_t *hi, int64_t *min_max);
 
 #ifdef __cplusplus

@@ -22,7 +22,10 @@ int attn_tables_build(const AttnKernel *kernel, const AttnTableSource *captured,
                       AttnTables **tables, int64_t *culprit);
 void attn_tables_free(AttnTables *tables);
 
-/* The bitmap of table `table`, of kind ATTN_MEMBERS: one byte an entry, of the rank of the set. */
+/* Memory that the tables take. */
+int64_t attn_tables_bytes(const AttnTables *tables);
+
+/* The bits of table `table`, of kind ATTN_MEMBERS, as bytes [rows..., bytes of a row]; see AttnTableKind. */
 AttnMemRef *attn_tables_bitmap(AttnTables *tables, int64_t table);
 
 #ifdef __cplusplus

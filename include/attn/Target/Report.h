@@ -33,7 +33,7 @@ struct AttentionReport {
   MaskPlan::TileCounts tiles;      // of query_tile x key_tile of the schedule
   int64_t pairs = 0, computed = 0; // of a query and a key: all, and those in tiles that are not empty
   std::optional<int64_t> kept;     // that attend; none where counting takes too long
-  int64_t flops = 0, bytesRead = 0, bytesWritten = 0, planBytes = 0, problems = 1;
+  int64_t flops = 0, bytesRead = 0, bytesWritten = 0, planBytes = 0, tableBytes = 0, problems = 1;
   std::vector<std::string> map;        // lines of F, P and . for blocks of pairs of batch 0, head 0
   int64_t mapQueries = 0, mapKeys = 0; // tokens in such a block
 };
