@@ -1,14 +1,15 @@
 """Specs for tests: one attention op from its pieces."""
 
 
-def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32"):
+def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32", schedule=""):
     """A function @f of q, k, v and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
     t = f"tensor<?x?x?x?x{element}>"
     extra = ", " + args if args else ""
     results, types, names = "%out", t, "%out"
     if lse:
         results, types, names = "%out, %lse", f"{t}, tensor<?x?x?xf32>", "%out, %lse"
-    parts = [f"align({align})" if align else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask)]
+    parts = [f"align({align})" if align else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
+             f"schedule(#attn.schedule<{schedule}>)" if schedule else ""]
     return (
         f"func.func @f(%q: {t}, %k: {t}, %v: {t}{extra}) -> ({types}) {{\n"
         f"  {results} = attn.attention %q, %k, %v {' '.join(p for p in parts if p)} : {t}, {t}, {t} -> {types}\n"

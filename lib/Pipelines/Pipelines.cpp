@@ -20,7 +20,10 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   SelectScheduleOptions select;
   select.lanes = options.target.lanes;
   select.rows = options.target.rows;
+  select.l1Bytes = options.target.l1Bytes;
   select.l2Bytes = options.target.l2Bytes;
+  select.cores = options.target.cores;
+  select.pairCosts.assign(options.target.costs.pair.begin(), options.target.costs.pair.end());
   select.queryTile = options.schedule.queryTile;
   select.keyTile = options.schedule.keyTile;
   select.group = options.schedule.group;

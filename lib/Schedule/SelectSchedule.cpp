@@ -1,7 +1,9 @@
 //===- SelectSchedule.cpp - Choose tile sizes, reindexing, splits ---------===//
-#include "attn/Pattern/Mask.h"
+#include "TileCost.h"
+#include "attn/Pattern/Captures.h"
 #include "attn/Schedule/Passes.h"
 #include "attn/Schedule/Schedule.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace attn {
@@ -13,6 +15,12 @@ using llvm::formatv;
 
 namespace {
 
+/// Keys in which masks are told apart.
+constexpr int64_t kGranule = 16;
+/// What a narrow query tile has to save: estimates are not better than this, and three vectors of queries need the
+/// fewest loads per FMA at any length.
+constexpr double kGain = 0.985;
+
 class Chooser {
 public:
   Chooser(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides)
@@ -23,11 +31,13 @@ public:
 private:
   void because(std::string reason) { reasons.push_back(std::move(reason)); }
   void chooseReindexing();
+  SmallVector<int64_t> findWidths(bool unknown);
   void chooseQueryTile();
+  void explainQueryTile(const TileCostModel &model, int64_t vectors, int64_t other);
   void chooseKeys();
-  int64_t headDim() {
-    int64_t d = op.getQueryType().getShape().back();
-    return d >= 0 ? d : 128;
+  void chooseSplit();
+  static int64_t headDim(RankedTensorType type) {
+    return type.isDynamicDim(type.getRank() - 1) ? 128 : type.getShape().back();
   }
 
   AttentionOp op;
@@ -35,7 +45,7 @@ private:
   const ScheduleOverrides &overrides;
   std::vector<std::string> reasons;
   Reindexing reindexing;
-  int64_t queryTile = 0, keyTile = 0, group = 0, span = 0, split = 0, granule = 16;
+  int64_t queryTile = 0, keyTile = 0, group = 0, span = 0, split = 0, tasks = 0, granule = kGranule;
 };
 
 void Chooser::chooseReindexing() {
@@ -49,48 +59,102 @@ void Chooser::chooseReindexing() {
     because(formatv("the mask keeps pairs of one block of {0}: one dense problem per block", reindexing.size));
 }
 
-// Three vectors of queries need the fewest loads per FMA. Where boundaries of the mask fall at multiples of a block, a
-// tile that divides the block leaves no partial tiles there.
-void Chooser::chooseQueryTile() {
-  if (overrides.queryTile) {
-    queryTile = overrides.queryTile;
-    return because(formatv("query tile of {0} by option", queryTile));
-  }
-  SmallVector<int64_t> sizes = blockSizes(op);
-  if (reindexing.kind == ReindexKind::Block)
-    sizes = {reindexing.size};
-  else if (reindexing.kind == ReindexKind::Residue)
-    sizes.clear();
-  for (int64_t vectors : {3, 4, 2})
-    if (!sizes.empty() && llvm::all_of(sizes, [&](int64_t s) { return s % (vectors * target.lanes) == 0; })) {
-      queryTile = vectors * target.lanes;
-      return because(formatv("query tile of {0}, {1} vectors: it divides the mask's block of {2}", queryTile, vectors,
-                             sizes.front()));
-    }
-  queryTile = 3 * target.lanes;
-  because(formatv("query tile of {0}: 3 vectors of {1} lanes by {2} key rows fill the registers", queryTile,
-                  target.lanes, target.rows));
+/// Does the mask read tensors that only the caller knows?
+static bool readsUnknown(AttentionOp op) {
+  Captures captures = Captures::of(op);
+  return llvm::any_of(captures.tables,
+                      [&](const Table &table) { return !matchPattern(captures.tensors[table.operand], m_Constant()); });
 }
 
+// Borders at multiples of a block leave no partial tiles under tiles that divide it. It matters where the pattern of
+// the blocks is not known here; where it is, the cost says so.
+SmallVector<int64_t> Chooser::findWidths(bool unknown) {
+  SmallVector<int64_t> all = {3, 4, 2, 1}, sizes = blockSizes(op), dividing;
+  llvm::copy_if(all, std::back_inserter(dividing), [&](int64_t vectors) {
+    return llvm::all_of(sizes, [&](int64_t size) { return size % (vectors * target.lanes) == 0; });
+  });
+  if (!unknown || sizes.empty() || dividing.empty() || reindexing.kind == ReindexKind::Residue)
+    return all;
+  because(formatv("a query tile divides the mask's blocks of {0}", llvm::make_range(sizes.begin(), sizes.end())));
+  return dividing;
+}
+
+void Chooser::chooseQueryTile() {
+  int64_t lanes = target.lanes;
+  if ((queryTile = overrides.queryTile))
+    return because(formatv("query tile of {0} by option", queryTile));
+  if (!op.getMaskBlock()) {
+    queryTile = 3 * lanes;
+    return because(formatv("query tile of {0}: 3 vectors of {1} lanes by {2} key rows fill the registers", queryTile,
+                           lanes, getBlockRows(target.rows, 3)));
+  }
+  bool unknown = readsUnknown(op);
+  if (unknown)
+    because("what captured tensors decide is known at run time only; it counts as kept");
+  SmallVector<int64_t> widths = findWidths(unknown);
+  TileCostModel model(op, reindexing, target, granule);
+  int64_t first = widths.front(), best = first, second = 0;
+  auto time = [&](int64_t vectors) { return model.get(vectors).time; };
+  for (int64_t width : ArrayRef(widths).drop_front()) {
+    if (time(width) < time(best) && time(width) < kGain * time(first))
+      best = width;
+    else if (!second || time(width) < time(second))
+      second = width;
+  }
+  explainQueryTile(model, best, best == first ? second : first);
+}
+
+void Chooser::explainQueryTile(const TileCostModel &model, int64_t vectors, int64_t other) {
+  queryTile = vectors * target.lanes;
+  std::string chosen = formatv("query tile of {0}, {1} vector{2}", queryTile, vectors, vectors == 1 ? "" : "s");
+  if (!other)
+    return because(chosen);
+  TileCostModel::Cost cost = model.get(vectors), against = model.get(other);
+  auto ratio = [](double x, double y) { return formatv("{0:f2}", y > 0 ? x / y : 1.0).str(); };
+  because(formatv("{0}: at {1} tokens an estimated {2} of the time of {3}, computing {4} of its pairs", chosen,
+                  model.getTokens(), ratio(cost.time, against.time), other * target.lanes,
+                  ratio(cost.computed, against.computed)));
+}
+
+// The weights of a tile leave a quarter of the first-level cache to the rows of K and V that pass. Spans of K and V
+// take half of the second-level cache, the queries and outputs of a task a quarter.
 void Chooser::chooseKeys() {
-  keyTile = overrides.keyTile ? overrides.keyTile : 128;
-  granule = keyTile % 16 == 0 ? 16 : 1;
-  group = overrides.group ? overrides.group : 8;
-  int64_t dims = headDim();
-  span = std::max(keyTile, target.l2Bytes / 4 / (4 * dims) / keyTile * keyTile);
-  split = overrides.split ? overrides.split : 1024;
-  because(formatv("key tile of {0}: its weights ({1} KiB) stay in the first-level cache", keyTile,
-                  keyTile * queryTile * 4 / 1024));
-  because(formatv("{0} query tiles share spans of {1} keys: {2} KiB of K and as much of V in the second-level cache",
-                  group, span, span * dims * 4 / 1024));
+  int64_t dims = std::max(headDim(op.getQueryType()), headDim(op.getValueType()));
+  int64_t spanKeys = target.l2Bytes / 4 / (4 * dims);
+  int64_t fitting = std::min(target.l1Bytes * 3 / 4 / (4 * queryTile), spanKeys) / granule * granule;
+  keyTile = overrides.keyTile ? overrides.keyTile : std::max(fitting, granule);
+  span = std::max(keyTile, spanKeys / keyTile * keyTile);
+  because(formatv("key tile of {0}: its weights, {1} KiB, stay in the first-level cache of {2} KiB", keyTile,
+                  keyTile * queryTile * 4 / 1024, target.l1Bytes / 1024));
+  int64_t state = 4 * queryTile * (headDim(op.getQueryType()) + headDim(op.getValueType()) + 3);
+  group = overrides.group ? overrides.group : std::max<int64_t>(target.l2Bytes / 4 / state, 1);
+  because(formatv("{0} query tiles, {1} KiB, share spans of {2} keys: {3} KiB of K and V in the second-level cache of "
+                  "{4} KiB",
+                  group, group * state / 1024, span,
+                  span * 4 * (headDim(op.getQueryType()) + headDim(op.getValueType())) / 1024, target.l2Bytes / 1024));
+}
+
+// A part costs each of its rows the joining of value_dim numbers, one by one; a key costs a vector of rows head_dim +
+// value_dim FMAs.
+void Chooser::chooseSplit() {
+  constexpr int64_t kShare = 64, kJoin = 2; // joining takes one part in 64; 2 FMAs a number
+  int64_t dim = headDim(op.getQueryType()), valueDim = headDim(op.getValueType());
+  tasks = 2 * target.cores;
+  split =
+      overrides.split ? overrides.split : llvm::divideCeil(kShare * kJoin * target.lanes * valueDim, dim + valueDim);
+  because(formatv("below {0} tasks, 2 for each of {1} cores, keys are split into parts of at least {2}: joining them "
+                  "costs below 1/{3} of their work",
+                  tasks, target.cores, split, kShare));
 }
 
 ScheduleChoice Chooser::choose() {
+  granule = overrides.keyTile % kGranule == 0 ? kGranule : 1;
   chooseReindexing();
   chooseQueryTile();
   chooseKeys();
+  chooseSplit();
   auto schedule = ScheduleAttr::get(op.getContext(), queryTile, keyTile, /*tail_tile=*/target.lanes, granule, group,
-                                    span, split, reindexing.kind, reindexing.size, target.lanes, target.rows);
+                                    span, split, tasks, reindexing.kind, reindexing.size);
   return {schedule, std::move(reasons)};
 }
 
@@ -101,7 +165,11 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     TargetModel target;
     target.lanes = lanes;
     target.rows = rows;
+    target.l1Bytes = l1Bytes;
     target.l2Bytes = l2Bytes;
+    target.cores = cores;
+    for (auto [cost, given] : llvm::zip(target.costs.pair, pairCosts))
+      cost = given;
     ScheduleOverrides overrides{queryTile, keyTile, group, split, reindex};
     getOperation().walk([&](AttentionOp op) {
       if (!op.getScheduleAttr())

@@ -57,8 +57,8 @@ std::string describeTarget(const CompileReport &report) {
 
 std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
   return formatv("{0}: {1} floats a vector, blocks of {2} queries x {3} keys in registers, the last rows by {4}",
-                 target.form, schedule.getLanes(), std::min(schedule.getQueryTile(), 3 * schedule.getLanes()),
-                 schedule.getRows(), schedule.getTailTile());
+                 target.form, target.lanes, schedule.getQueryTile(),
+                 getBlockRows(target.rows, schedule.getQueryTile() / target.lanes), schedule.getTailTile());
 }
 
 std::string describeExp(const TargetModel &target) {
@@ -95,7 +95,9 @@ std::string describePlan(const AttentionReport &report) {
                                                                         : "one for all batches and heads";
   std::string problems =
       report.problems == 1 ? "" : formatv(", of {0} smaller problems", grouped(report.problems)).str();
-  return formatv("{0}, {1}{2}", scaled(report.planBytes, "B"), whose, problems);
+  std::string tables =
+      report.tableBytes ? formatv(" and {0} of tables of captured data", scaled(report.tableBytes, "B")).str() : "";
+  return formatv("{0}{1}, {2}{3}", scaled(report.planBytes, "B"), tables, whose, problems);
 }
 
 std::string printSchedule(ScheduleAttr schedule) {
@@ -180,10 +182,9 @@ json::Object toObject(ScheduleAttr s) {
                       {"group", s.getGroup()},
                       {"span", s.getSpan()},
                       {"split", s.getSplit()},
+                      {"tasks", s.getTasks()},
                       {"reindex", stringifyReindexKind(s.getReindex())},
-                      {"lanes", s.getLanes()},
-                      {"reindex_size", s.getReindexSize()},
-                      {"rows", s.getRows()}};
+                      {"reindex_size", s.getReindexSize()}};
 }
 
 json::Object toObject(const AttentionReport &report) {
@@ -218,6 +219,7 @@ json::Object toObject(const AttentionReport &report) {
       {"bytes_read", report.bytesRead},
       {"bytes_written", report.bytesWritten},
       {"plan_bytes", report.planBytes},
+      {"table_bytes", report.tableBytes},
       {"plan_per_batch", report.dependence.batch},
       {"plan_per_head", report.dependence.head},
       {"problems", report.problems},

@@ -11,10 +11,6 @@ using namespace mlir;
 
 namespace {
 
-/// Splitting the keys of few tasks pays up to about this many tasks; a constant, so that results do not depend on the
-/// number of threads.
-constexpr int64_t kSplitTasks = 32;
-
 tile::KernelConfig kernelConfig(const KernelSource &source) {
   AttentionOp op = source.op;
   ScheduleAttr s = source.schedule;
@@ -34,7 +30,7 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   config.key_granule = s.getGranule();
   config.group_tiles = s.getGroup();
   config.split_keys = s.getSplit();
-  config.split_tasks = kSplitTasks;
+  config.split_tasks = s.getTasks();
   config.natural_partials = getScoreUnit(op) == tile::ScoreUnit::Natural;
   return config;
 }
@@ -56,7 +52,8 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
 
     OpBuilder b(op->getParentOfType<func::FuncOp>());
     std::string classifyName = source.name + ".classify", taskName = source.name + ".task";
-    std::string tailName = source.name + ".tail";
+    bool oneWidth = source.schedule.getTailTile() == source.schedule.getQueryTile();
+    std::string tailName = oneWidth ? taskName : source.name + ".tail";
     FlatSymbolRefAttr classify;
     if (source.hasMask) {
       if (failed(emitClassify(b, op, classifyName, source.captures)))
@@ -64,7 +61,8 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
       classify = FlatSymbolRefAttr::get(b.getContext(), classifyName);
     }
     buildTask(b, source, taskName, source.schedule.getQueryTile());
-    buildTask(b, source, tailName, source.schedule.getTailTile());
+    if (!oneWidth)
+      buildTask(b, source, tailName, source.schedule.getTailTile());
 
     SmallVector<int64_t> tables;
     for (const Table &table : source.captures.tables)

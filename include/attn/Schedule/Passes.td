@@ -15,7 +15,10 @@ def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
   let options = [
     Option<"lanes", "lanes", "int64_t", "16", "floats of a vector">,
     Option<"rows", "rows", "int64_t", "8", "key rows of a register block of three vectors">,
-    Option<"l2Bytes", "l2-bytes", "int64_t", "2097152", "bytes of a core's second-level cache">,
+    Option<"l1Bytes", "l1-bytes", "int64_t", "32768", "bytes of a core's first-level data cache">,
+    Option<"l2Bytes", "l2-bytes", "int64_t", "1048576", "bytes of a core's second-level cache">,
+    Option<"cores", "cores", "int64_t", "16", "cores to have work for">,
+    ListOption<"pairCosts", "pair-costs", "double", "time of a pair in query tiles of 1, 2, 3 and 4 vectors, of a wide one">,
     Option<"queryTile", "query-tile", "int64_t", "0", "query rows of a tile; 0: choose">,
     Option<"keyTile", "key-tile", "int64_t", "0", "key rows of a tile; 0: choose">,
     Option<"group", "group", "int64_t", "0", "query tiles of a task; 0: choose">,

@@ -8,9 +8,28 @@
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
+#include <array>
 #include <string>
 
 namespace attn {
+
+/// Rows by `vectors` vectors of accumulators that leave registers for the vectors of one step and a broadcast, where
+/// three vectors by `rows` rows fill what is there. More than 8 would need more row pointers than there are registers.
+inline int64_t getBlockRows(int64_t rows, int64_t vectors) {
+  return std::clamp<int64_t>((rows * 3 + 3 - vectors) / vectors, 1, 8);
+}
+
+/// What a query tile takes, in time of one key passing one vector of queries of a wide tile (head_dim + value_dim FMAs
+/// and an exponential). Fitted to 16 masks x 4 widths on Zen 4 with AVX-512, which it meets within 5 %; all but `pair`
+/// holds for any head_dim, as products, transpositions and output grow with it alike.
+struct TileCosts {
+  /// A key by tiles of 1, 2, 3 and 4 vectors.
+  std::array<double, 4> pair = {1.25, 1, 1, 1};
+  double masked = 0.05; // more where the mask is evaluated
+  double tile = 15.5;   // to begin and finish a tile, for each vector
+  double run = 5.5;     // to begin a run of keys
+};
 
 struct TargetModel {
   std::string triple, cpu, features; // as LLVM takes them
@@ -18,7 +37,10 @@ struct TargetModel {
   int64_t lanes = 4;                 // f32 of a vector
   int64_t rows = 4;                  // key rows of a register block of three vectors
   bool avx512Exp = false;            // vreduceps and vscalefps
-  int64_t l2Bytes = 1 << 20;         // of a core
+  int64_t l1Bytes = 32 << 10;        // data caches of a core
+  int64_t l2Bytes = 512 << 10;
+  int64_t cores = 16; // to have work for; a constant of the model, since results must not depend on the machine
+  TileCosts costs;
 
   /// The model of `cpu`: "native", or a name that LLVM knows for the architecture of `triple` (empty: the host's). The
   /// vector form follows the feature bits. An unknown name is an error text that says what is known.

@@ -3,6 +3,7 @@
 #define ATTN_LIB_CODEGEN_CPU_MICROKERNELSDETAIL_H
 
 #include "MicroKernels.h"
+#include "attn/Schedule/TargetModel.h"
 
 namespace attn::cpu {
 
@@ -12,15 +13,10 @@ struct MicroKernels::Body {
   Values results;
 };
 
-/// Key rows of a register block: 24 accumulators of 32 registers (12 of 16) leave room for the vectors of one step and
-/// a broadcast. More than 8 rows would need more row pointers than there are registers.
-inline int64_t blockRows(const RegisterBlock &block, int64_t vectors) {
-  return std::clamp<int64_t>(block.rows * 3 / vectors, 1, 8);
-}
-
-/// Columns of a value block stand side by side, so a narrow tile can have more of them to hide the latency of an FMA.
+/// Columns of a value block stand side by side, so a tile of one vector can have 16 of them to hide the latency of an
+/// FMA. Numbers between would leave a rest of most head dims, and LLVM spills accumulators of blocks of 12.
 inline int64_t accumulateRows(const RegisterBlock &block, int64_t vectors) {
-  return std::clamp<int64_t>(block.rows * 3 / vectors, 1, 16);
+  return vectors == 1 && block.rows * 3 >= 16 ? 16 : getBlockRows(block.rows, vectors);
 }
 
 } // namespace attn::cpu

@@ -80,7 +80,7 @@ struct MicroKernels::TileCode {
   }
 
   void forRows(llvm::function_ref<Values(Value, int64_t, ValueRange)> rowsAt, Values &carried) {
-    int64_t rows = blockRows(kernels.block, kernels.vectors);
+    int64_t rows = getBlockRows(kernels.block.rows, kernels.vectors);
     Value whole = e.roundDown(args[6], rows);
     carried = e.loop(e.index(0), whole, rows, carried, [&](Value i, ValueRange c) { return rowsAt(i, rows, c); });
     carried = e.loop(whole, args[6], 1, carried, [&](Value i, ValueRange c) { return rowsAt(i, 1, c); });

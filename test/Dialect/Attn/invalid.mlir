@@ -417,6 +417,13 @@ func.func private @f() attributes {s = #s}
 
 // -----
 
+// S1: tasks.
+// expected-error@+1 {{tasks must be at least 0 (0: as many as there are), not -1 (S1)}}
+#s = #attn.schedule<tasks = -1>
+func.func private @f() attributes {s = #s}
+
+// -----
+
 // S2: key tiles are made of granules.
 // expected-error@+1 {{key_tile 40 must be a multiple of granule 16 (S2)}}
 #s = #attn.schedule<key_tile = 40, granule = 16>

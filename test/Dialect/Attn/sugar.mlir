@@ -122,7 +122,7 @@ func.func @region(%q: !t, %k: !t, %v: !t) -> (!t, !t) {
 // Clauses come in any order and print in one.
 // CHECK-LABEL: func @order
 func.func @order(%q: !t, %k: !t, %v: !t) -> !t {
-  // CHECK-NEXT: scale(1.000000e-01) align(bottom_right) mask(causal) schedule(#attn.schedule<lanes = 8>) :
-  %0 = attn.attention %q, %k, %v schedule(#attn.schedule<lanes = 8>) mask(causal) align(bottom_right) scale(0.1) : !t, !t, !t -> !t
+  // CHECK-NEXT: scale(1.000000e-01) align(bottom_right) mask(causal) schedule(#attn.schedule<tasks = 8>) :
+  %0 = attn.attention %q, %k, %v schedule(#attn.schedule<tasks = 8>) mask(causal) align(bottom_right) scale(0.1) : !t, !t, !t -> !t
   return %0 : !t
 }

@@ -253,6 +253,22 @@ def block_lists(s):
         s.check(f"table of {text}", spec, "H=2,N=96,D=16", files={"t": table})
 
 
+def schedules(s):
+    """Schedules written by hand: query tiles, key tiles, groups, spans and splits of any size compute the same."""
+    masks = ["causal", "window", "strided", "blocks", "axial column", "neighbourhood 2-D", "documents", "index sets", "bigbird"]
+    sizes = [(16, 16, 16), (16, 384, 16), (32, 40, 8), (32, 192, 16), (48, 1, 1), (48, 128, 32), (64, 96, 16), (80, 64, 64)]
+    for place, (query, key, granule) in enumerate(sizes):
+        for name in masks:
+            more = f"query_tile = {query}, key_tile = {key}, granule = {granule}, group = {1 + place % 3}, span = {key * (1 + place % 4)}"
+            s.check(f"{name}, {more}", mask_spec(name, schedule=more), ["B=2,H=2,N=65,M=137,D=24", "B=1,H=4,Hkv=2,N=203,D=8"])
+    for split, tasks in ((16, 9), (64, 1000), (0, 1000), (32, 0)):
+        more = f"query_tile = 32, key_tile = 16, split = {split}, tasks = {tasks}"
+        for name in ("causal", "window", "lengths"):
+            s.check(f"{name}, {more}", mask_spec(name, schedule=more), ["B=1,H=2,N=3,M=700,D=24", "B=1,H=6,Hkv=2,N=70,M=300,D=8"])
+    more = "query_tile = 32, tail_tile = 32, key_tile = 64, reindex = residue, reindex_size = 4"
+    s.check("dilated as classes", mask_spec("dilated", schedule=more), ["H=2,N=65,M=137,D=24", "H=1,N=3,D=8"])
+
+
 def one_kernel(s):
     """C17, P2: one compiled kernel for many lengths, batches and mask tensors, in any order."""
     draw = random.Random(1)

@@ -4,6 +4,6 @@ func.func @given(%q: !t, %k: !t, %v: !t) -> !t {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %twice = arith.addf %s, %s : f32
     attn.yield %twice : f32
-  } schedule(#attn.schedule<query_tile = 24, key_tile = 64, lanes = 8, rows = 4, tail_tile = 8>) : !t, !t, !t -> !t
+  } schedule(#attn.schedule<query_tile = 24, key_tile = 64, tail_tile = 8>) : !t, !t, !t -> !t
   return %out : !t
 }

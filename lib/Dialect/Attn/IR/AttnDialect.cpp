@@ -38,16 +38,18 @@ void AttnDialect::initialize() {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile, int64_t keyTile,
                                    int64_t tailTile, int64_t granule, int64_t group, int64_t span, int64_t split,
-                                   ReindexKind reindex, int64_t reindexSize, int64_t lanes, int64_t rows) {
+                                   int64_t tasks, ReindexKind reindex, int64_t reindexSize) {
   std::pair<StringRef, int64_t> sizes[] = {
       {"query_tile", queryTile}, {"key_tile", keyTile}, {"tail_tile", tailTile},
       {"granule", granule},      {"group", group},      {"span", span},
-      {"lanes", lanes},          {"rows", rows},        {"reindex_size", reindexSize}};
+      {"reindex_size", reindexSize}};
   for (auto [name, size] : sizes)
     if (size < 1)
       return emitError() << name << " must be at least 1, not " << size << " (S1)";
   if (split < 0)
     return emitError() << "split must be at least 0 (0: never split), not " << split << " (S1)";
+  if (tasks < 0)
+    return emitError() << "tasks must be at least 0 (0: as many as there are), not " << tasks << " (S1)";
   if (keyTile % granule != 0)
     return emitError() << "key_tile " << keyTile << " must be a multiple of granule " << granule << " (S2)";
   if (reindex == ReindexKind::Dense && reindexSize != 1)

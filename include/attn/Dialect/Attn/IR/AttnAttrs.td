@@ -21,7 +21,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     ```
 
     Constraints
-    - S1: query_tile, key_tile, tail_tile, granule, group, span, lanes, rows and reindex_size are at least 1; split is at least 0
+    - S1: query_tile, key_tile, tail_tile, granule, group, span and reindex_size are at least 1; split and tasks are at least 0
     - S2: key_tile is a multiple of granule
     - S3: reindex = dense has reindex_size = 1
   }];
@@ -32,12 +32,11 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     Attn_Size<"16", "runs of keys start and end at multiples of this">:$granule,
     Attn_Size<"8", "query tiles of a task; they share a span of keys in the cache">:$group,
     Attn_Size<"2048", "keys that stay in the cache while the query tiles of a task pass over them">:$span,
-    Attn_Size<"0", "keys of a split where there are few tasks; 0: never split">:$split,
+    Attn_Size<"0", "least keys of a part where keys are split as there are few tasks; 0: never split">:$split,
+    Attn_Size<"32", "tasks to aim for: below it groups get smaller, then keys are split; 0: neither">:$tasks,
     DefaultValuedParameter<"::attn::ReindexKind", "::attn::ReindexKind::Dense",
                            "how the mask falls into smaller dense problems">:$reindex,
-    Attn_Size<"1", "the modulus or block size of the reindexing">:$reindex_size,
-    Attn_Size<"16", "elements of a vector">:$lanes,
-    Attn_Size<"8", "key rows of a register block of three vectors">:$rows);
+    Attn_Size<"1", "the modulus or block size of the reindexing">:$reindex_size);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
