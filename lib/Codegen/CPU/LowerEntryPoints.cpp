@@ -226,7 +226,8 @@ FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
   record.scratch_per_value_dim = (*scratch)[2];
   unsigned skipped = record.lse < 0 ? 4 : ~0u;
   record.code_task = code(taskEntry(kernel.getTask(), skipped));
-  record.code_tail = code(taskEntry(kernel.getTail(), skipped));
+  bool oneWidth = kernel.getTail() == kernel.getTask();
+  record.code_tail = oneWidth ? record.code_task : code(taskEntry(kernel.getTail(), skipped));
   record.code_classify = kernel.getClassify() ? code(*kernel.getClassify()) : -1;
   return record;
 }
