@@ -54,10 +54,11 @@ BlockRunner::BlockRunner(const Launch &launch)
   sharedMemory = static_cast<char *>(allocate_buffer(bytes, kSharedAlignment));
   block.shared = sharedMemory;
   uint64_t granules = launch.sharedBytes / kGranule + 1;
-  shadow.resize(block.checks ? granules * (1 + block.numWarps) : 0);
+  shadow.resize(block.checks ? granules * (2 + block.numWarps) : 0);
   block.written = shadow.data();
+  block.writtenAt = block.checks ? shadow.data() + granules : nullptr;
   for (uint32_t i = 0; i < block.numWarps; ++i) {
-    block.reads[i] = block.checks ? shadow.data() + granules * (1 + i) : nullptr;
+    block.reads[i] = block.checks ? shadow.data() + granules * (2 + i) : nullptr;
     warps.push_back(std::make_unique<WarpRun>());
   }
 }
@@ -233,20 +234,29 @@ std::string BlockRunner::describeAddress(uint64_t address) const {
   return text;
 }
 
+mlir::Location BlockRunner::writerLocation(uint64_t address) const {
+  return launch.program.sites[block.writtenAt[address / kGranule]].location;
+}
+
 std::string BlockRunner::describe(const Warp &warp, FaultKind kind, uint32_t lane, uint64_t detail,
                                   uint32_t other) const {
   std::string text;
   raw_string_ostream os(text);
   switch (kind) {
   case FaultKind::Race:
-    os << "race with warp " << other << " at byte " << detail << " of shared memory: no barrier lies between";
+    os << "race at byte " << detail << " of shared memory: ";
+    if (other >= kReader)
+      os << "warp " << other - kReader << " has read it";
+    else
+      os << "warp " << other << " has written it at " << writerLocation(detail);
+    os << ", and no barrier lies between";
     break;
   case FaultKind::Uninitialized:
     os << "reads byte " << detail << " of shared memory, which nobody has written";
     break;
   case FaultKind::CopyInFlight:
-    os << "touches byte " << detail << " of shared memory while a cp.async of warp " << other
-       << " to it is in flight: no wait lies between";
+    os << "touches byte " << detail << " of shared memory while a copy to it is in flight, by warp " << other << " at "
+       << writerLocation(detail) << ": no wait lies between";
     break;
   case FaultKind::SharedOutOfBounds:
     os << "accesses " << other << " bytes at byte " << int64_t(detail) << " of shared memory, which has "

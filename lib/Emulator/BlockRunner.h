@@ -59,6 +59,8 @@ private:
   void growCopies(WarpRun &warp);
   void report(const Warp &warp, FaultKind kind, uint32_t site, uint32_t lane, std::string text);
   std::string describe(const Warp &warp, FaultKind kind, uint32_t lane, uint64_t detail, uint32_t other) const;
+  /// Of the op that wrote shared memory last.
+  mlir::Location writerLocation(uint64_t address) const;
   std::string describeAddress(uint64_t address) const;
 
   const Launch &launch;

@@ -109,7 +109,7 @@ static Error link(Module &module, Program &program) {
   if (Error error = program.jit->addObjectFile(std::move(*object)))
     return error;
   for (auto &kernel : program.kernels) {
-    auto address = program.jit->lookup(kernel.getKey());
+    auto address = program.jit->lookup(symbolOf(kernel.getKey()));
     if (!address)
       return address.takeError();
     kernel.second.function = address->toPtr<KernelFunction>();

@@ -68,7 +68,7 @@ static LogicalResult addKernel(ModuleOp host, LLVM::LLVMFuncOp kernel, const Rul
       info.maxThreads *= extent;
   }
   WarpBuilder builder(host, kernel, rules, program.shared, program);
-  if (failed(builder.build(kernel.getName())))
+  if (failed(builder.build(symbolOf(kernel.getName()))))
     return failure();
   program.kernels.try_emplace(kernel.getName(), std::move(info));
   return success();

@@ -31,6 +31,9 @@ struct SharedLayout {
 
 using KernelFunction = void (*)(Warp *, const void *const *arguments);
 
+/// The symbol of a compiled kernel, apart from those of the C library.
+inline std::string symbolOf(llvm::StringRef kernel) { return ("attn_emu_kernel_" + kernel).str(); }
+
 struct KernelInfo {
   explicit KernelInfo(mlir::Location location) : location(location) {}
   mlir::Location location;

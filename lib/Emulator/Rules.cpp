@@ -4,8 +4,16 @@
 
 using namespace mlir;
 
-const attn::emulator::Rule *attn::emulator::findRule(const RuleTable &rules, Operation *op) {
+namespace attn::emulator {
+
+StringRef instructionName(Operation *op) {
   auto intrinsic = dyn_cast<LLVM::CallIntrinsicOp>(op);
-  auto it = rules.find(intrinsic ? intrinsic.getIntrin() : op->getName().getStringRef());
+  return intrinsic ? intrinsic.getIntrin() : op->getName().getStringRef();
+}
+
+const Rule *findRule(const RuleTable &rules, Operation *op) {
+  auto it = rules.find(instructionName(op));
   return it == rules.end() ? nullptr : &it->second;
 }
+
+} // namespace attn::emulator

@@ -39,7 +39,9 @@ void addMatrixRules(RuleTable &rules);
 void addMemoryRules(RuleTable &rules);
 void addStructureRules(RuleTable &rules);
 
-/// The rule of an op, or null. Looks inside call_intrinsic.
+/// The name of an op, or of the intrinsic that it calls.
+llvm::StringRef instructionName(mlir::Operation *op);
+/// The rule of an op, or null.
 const Rule *findRule(const RuleTable &rules, mlir::Operation *op);
 
 } // namespace attn::emulator

@@ -102,8 +102,7 @@ const llvm::StringMap<StringRef> &libraryNames() {
 }
 
 LogicalResult rewriteLibraryCall(WarpBuilder &b, Operation *op) {
-  auto intrinsic = dyn_cast<LLVM::CallIntrinsicOp>(op);
-  StringRef function = libraryNames().lookup(intrinsic ? intrinsic.getIntrin() : op->getName().getStringRef());
+  StringRef function = libraryNames().lookup(instructionName(op));
   return mapElements(b, op,
                      [&](ArrayRef<Value> operands, Type type) { return callLibrary(b, function, operands, type); });
 }

@@ -70,7 +70,7 @@ LogicalResult WarpBuilder::rewrite(Operation &op, std::map<std::string, uint64_t
   if (failed(requireChip(&op, rule->chip)))
     return failure();
   if (rule->counted)
-    ++(*counts)[op.getName().getStringRef().str()];
+    ++(*counts)[instructionName(&op).str()];
   clearArrays();
   return rule->rewrite(*this, &op);
 }
@@ -203,7 +203,7 @@ Value WarpBuilder::loadFromWarp(Type type, unsigned offset) {
 }
 
 Value WarpBuilder::site(Operation *op) {
-  program.sites.push_back({op->getLoc(), op->getName().getStringRef().str()});
+  program.sites.push_back({op->getLoc(), instructionName(op).str()});
   return constantInt(program.sites.size() - 1);
 }
 

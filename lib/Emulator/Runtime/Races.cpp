@@ -88,10 +88,11 @@ void noteWrite(Warp *warp, uint32_t site, uint32_t lane, uint64_t address, uint3
   for (uint64_t i = range.begin; i < range.end && good; i = endOfRun(block.written, i, range.end))
     good = block.written[i] == 0 || checkWriter(warp, site, lane, i, block.written[i]);
   fill(block.written, range, stamp(*warp) | (inFlight ? kInFlight : 0));
+  fill(block.writtenAt, range, site);
   for (uint32_t other = 0; other < block.numWarps && good; ++other) {
     good = isOver(*warp, other, latest(block.reads[other], range));
     if (!good)
-      report(warp, FaultKind::Race, site, lane, address, other);
+      report(warp, FaultKind::Race, site, lane, address, kReader + other);
   }
 }
 

@@ -13,6 +13,7 @@ constexpr uint32_t kMaxWarps = 32;
 /// The race checker knows shared memory in pieces of so many bytes.
 constexpr uint32_t kGranule = 2;
 constexpr uint32_t kFullMask = 0xffffffffu;
+constexpr uint32_t kReader = 1u << 16;
 
 /// A range of global memory.
 struct Buffer {
@@ -37,7 +38,7 @@ struct Warp;
 
 /// What the run-time functions ask of the host.
 struct Services {
-  /// `detail` is an address, or what the kind of fault needs; `other` is another warp.
+  /// `detail` is an address, or what the kind of fault needs; `other` is another warp (kReader + warp: as a reader).
   void (*report)(Warp *, FaultKind, uint32_t site, uint32_t lane, uint64_t detail, uint32_t other);
   /// Returns when `threads` threads (0: all) have arrived at barrier `id`.
   void (*barrier)(Warp *, uint32_t site, uint32_t id, uint32_t threads, uint32_t waits);
@@ -56,6 +57,8 @@ struct ThreadBlock {
   SiteCounts *siteCounts;
   /// Per granule: who wrote last, as clock * 256 + warp * 2 + 1 while the write is a copy in flight; 0: never.
   uint32_t *written;
+  /// And by which op.
+  uint32_t *writtenAt;
   /// Per warp and granule: the clock of its last read.
   uint32_t *reads[kMaxWarps];
 };

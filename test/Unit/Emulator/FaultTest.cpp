@@ -51,6 +51,16 @@ INSTANTIATE_TEST_SUITE_P(Emulator, Faults,
                                            Planted{Plant::PastTheEnd, FaultKind::GlobalOutOfBounds, "nvvm.cp.async"},
                                            Planted{Plant::WriteToInput, FaultKind::ReadOnly, "llvm.store"}));
 
+TEST(Faults, raceNamesBothSides) {
+  FlashKernel flash;
+  flash.plant = Plant::NoBarrier;
+  Problem problem(1, 160, flash);
+  LaunchReport report = problem.run();
+  std::string text = print(report);
+  EXPECT_NE(text.find("has written it at loc(\"kernel.mlir\":"), std::string::npos) << text;
+  EXPECT_NE(text.find("has read it, and no barrier lies between"), std::string::npos) << text;
+}
+
 // A missing wait shows in the result as well.
 TEST(Faults, withoutChecks) {
   FlashKernel flash;
