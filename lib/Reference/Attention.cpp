@@ -21,18 +21,6 @@ LogicalResult checkShape(AttentionOp op, StringRef name, const HostTensor *tenso
   return diagnostic << "]";
 }
 
-/// The error of rounding numbers of some size to `type`: relative, but not less than `least`.
-struct TypeRounding {
-  explicit TypeRounding(Type type) {
-    const llvm::fltSemantics &semantics = cast<FloatType>(type).getFloatSemantics();
-    int precision = llvm::APFloat::semanticsPrecision(semantics);
-    unit = std::ldexp(1.0, -precision);
-    least = std::ldexp(unit, llvm::APFloat::semanticsMinExponent(semantics));
-  }
-  double of(double magnitude) const { return std::max(unit * std::abs(magnitude), least); }
-  double unit, least;
-};
-
 } // namespace
 
 FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
@@ -116,7 +104,14 @@ int64_t AttentionRows::getFirstKey(const Position &at) const {
   return (at.b * extents.keyHeads + at.h / (extents.queryHeads / extents.keyHeads)) * extents.keys;
 }
 
-/// The score of one pair: scaled product, then the score region.
+/// A score is an f32 number, also where it is computed in double: beyond the range it is infinite.
+template <typename T>
+static T toScore(T s) {
+  constexpr T most = std::numeric_limits<float>::max();
+  return std::abs(s) > most ? std::copysign(std::numeric_limits<T>::infinity(), s) : s;
+}
+
+/// The score of one pair: scaled product, then the score region. +inf counts as the largest finite number.
 template <typename T>
 T AttentionRows::getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j) {
   llvm::SmallVector<T, 128> q(extents.headDim), k(extents.headDim);
@@ -125,16 +120,14 @@ T AttentionRows::getScore(std::optional<Program> &score, int64_t queryRow, int64
   T product = 0;
   for (int64_t d = 0; d < extents.headDim; ++d)
     product += q[d] * k[d];
-  T s = product * static_cast<T>(scale);
+  T s = toScore(product * static_cast<T>(scale));
   if (score) {
     score->setFloat(kScoreValue, s);
     score->setIndex(kScoreKey, j);
-    s = static_cast<T>(score->runVarying().f);
+    s = toScore(static_cast<T>(score->runVarying().f));
   }
-  // A score is an f32 number, also where it is computed in double: beyond the range it is infinite, and +inf counts as
-  // the largest finite number, -inf as masked.
   constexpr T most = std::numeric_limits<float>::max();
-  return s > most ? most : s < -most ? -std::numeric_limits<T>::infinity() : s;
+  return s > most ? most : s;
 }
 
 /// The keys that take part in a row.
@@ -180,46 +173,23 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
   for (int64_t d = 0; d < extents.valueDim; ++d)
     result.output[d] = kept.empty() ? 0 : sum[d] / total;
   *result.lse = kept.empty() ? -std::numeric_limits<double>::infinity() : double(maximum + std::log(total));
-  if constexpr (std::is_same_v<T, float>)
-    if (result.outputSpread)
-      estimateSpread(kept, maximum, total, row, at, result);
+  if (result.outputMagnitude)
+    measure<T>(kept, total, at, result);
 }
 
-/// How far results of this row in f32 may lie from the exact ones, by the rules of independent errors: the largest
-/// error that f32 made in a score of this row, weighed by what each key adds to the result; the roundings of sums of n
-/// terms, of which an output has two; and, where inputs have 16 bits, the rounding of weights and output to these.
-void AttentionRows::estimateSpread(ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row,
-                                   const Position &at, const Result &result) {
-  constexpr double unit = 0x1p-24;
-  double scoreError = 0, squares = 0, roundings = std::sqrt(double(kept.size()));
-  const TypeRounding narrow(value->elementType);
-  const bool isNarrow = narrow.unit > unit;
-  std::vector<double> v(extents.valueDim), spread(extents.valueDim), magnitude(extents.valueDim),
-      factors(extents.valueDim);
-  for (const Kept<float> &entry : kept) {
-    int64_t keyRow = getFirstKey(at) + entry.key;
-    double error = std::abs(entry.score - getScore<double>(exactScore, row, keyRow, entry.key));
-    if (std::isfinite(error) && error < std::numeric_limits<float>::max() / 2)
-      scoreError = std::max(scoreError, error);
-    double share = entry.weight / total;
-    squares += share * share;
-    value->read(keyRow * extents.valueDim, extents.valueDim, v.data());
-    double factor = isNarrow ? narrow.of(entry.weight) / total : 0;
-    for (int64_t d = 0; d < extents.valueDim; ++d) {
-      factors[d] += std::pow(factor * v[d], 2);
-      spread[d] += std::pow(share * (v[d] - result.output[d]), 2);
-      magnitude[d] += share * std::abs(v[d]);
-    }
+/// What an element changes by, at most, where every weight and every score is off by a part of itself, per that part.
+template <typename T>
+void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, const Position &at, const Result &result) {
+  std::vector<double> v(extents.valueDim);
+  std::fill_n(result.outputMagnitude, extents.valueDim, 0);
+  *result.lseMagnitude = kept.empty() ? 0 : 1;
+  for (const Kept<T> &entry : kept) {
+    double share = entry.weight / total, score = std::abs(entry.score);
+    value->read((getFirstKey(at) + entry.key) * extents.valueDim, extents.valueDim, v.data());
+    *result.lseMagnitude += share > 0 ? share * score : 0;
+    for (int64_t d = 0; d < extents.valueDim; ++d)
+      result.outputMagnitude[d] += share > 0 ? share * (std::abs(v[d]) + score * std::abs(v[d] - result.output[d])) : 0;
   }
-  for (int64_t d = 0; d < extents.valueDim; ++d) {
-    result.outputSpread[d] =
-        scoreError * std::sqrt(spread[d]) + unit * (2 * magnitude[d] + 2 * roundings * std::abs(result.output[d]));
-    if (isNarrow)
-      result.outputSpread[d] += std::sqrt(factors[d] / 3) + narrow.of(result.output[d]);
-  }
-  *result.lseSpread = kept.empty() ? 0
-                                   : scoreError * std::sqrt(squares) +
-                                         unit * (2 * (std::abs(maximum) + std::abs(std::log(total))) + roundings);
 }
 
 void AttentionRows::evaluate(int64_t row, const Result &result) {

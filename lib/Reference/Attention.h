@@ -22,11 +22,10 @@ public:
   /// Number of keys that the mask keeps for a row.
   int64_t countKept(int64_t row);
 
-  /// Where the results of a row go. The spreads (Single only; may be null) get the error that a straight f32
-  /// implementation has to expect there: see RowSample.
+  /// Where the results of a row go, and their natural magnitudes (may be null): see RowSample.
   struct Result {
     double *output, *lse;
-    double *outputSpread = nullptr, *lseSpread = nullptr;
+    double *outputMagnitude = nullptr, *lseMagnitude = nullptr;
   };
   void evaluate(int64_t row, const Result &result);
 
@@ -51,8 +50,8 @@ private:
   T getFactor(T weight) const;
   template <typename T>
   void evaluateIn(std::optional<Program> &score, int64_t row, const Result &result);
-  void estimateSpread(llvm::ArrayRef<Kept<float>> kept, float maximum, float total, int64_t row, const Position &at,
-                      const Result &result);
+  template <typename T>
+  void measure(llvm::ArrayRef<Kept<T>> kept, T total, const Position &at, const Result &result);
 
   Extents extents;
   Precision precision;

@@ -9,6 +9,9 @@ using namespace mlir;
 namespace attn {
 namespace {
 
+/// Numbers below it may count as 0.
+constexpr double kSmallest = 0x1p-100;
+
 /// Infinite where one side is not finite and the other is not the same.
 double getError(double got, double expected) {
   if (got == expected || (std::isnan(got) && std::isnan(expected)))
@@ -17,31 +20,47 @@ double getError(double got, double expected) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
-/// What f32 makes of an element, or has to expect there; an implementation that overflows is no measure.
-double getPlainError(const RowSample &plain, size_t index, double expected) {
-  double error = getError(plain.values[index], expected), spread = plain.spread.empty() ? 0 : plain.spread[index];
-  return std::max(std::isfinite(error) ? error : 0, std::isfinite(spread) ? spread : 0);
+/// What an error is measured by.
+double getMagnitude(const RowSample &exact, size_t index) {
+  double size = std::abs(exact.values[index]);
+  if (!exact.magnitudes.empty() && std::isfinite(exact.magnitudes[index]))
+    size = std::max(std::isfinite(size) ? size : 0, exact.magnitudes[index]);
+  return std::isfinite(size) ? size : 0;
+}
+
+/// The largest error of straight f32 by magnitude; an implementation that overflows is no measure.
+double getPlainError(const RowSample &exact, const RowSample &plain) {
+  double largest = 0;
+  for (size_t index = 0; index < exact.values.size(); ++index)
+    if (double error = getError(plain.values[index], exact.values[index]); error >= kSmallest && std::isfinite(error))
+      largest = std::max(largest, error / (getMagnitude(exact, index) + kSmallest));
+  return largest;
 }
 
 } // namespace
 
 Comparison compare(const RowSample &exact, const RowSample &plain, const HostTensor &actual) {
   Comparison result;
+  double relative = getPlainError(exact, plain), worst = -1;
+  result.allowed = std::max(2 * relative, Comparison::kFloor);
   std::vector<double> row(exact.width);
   for (auto [k, number] : llvm::enumerate(exact.rows)) {
     actual.read(number * exact.width, exact.width, row.data());
     for (int64_t d = 0; d < exact.width; ++d) {
-      double expected = exact.values[k * exact.width + d], error = getError(row[d], expected);
-      result.plainError = std::max(result.plainError, getPlainError(plain, k * exact.width + d, expected));
-      if (result.worst >= 0 && error <= result.maxError)
+      size_t index = k * exact.width + d;
+      double expected = exact.values[index], error = getError(row[d], expected), magnitude = getMagnitude(exact, index);
+      double bound = result.allowed * magnitude + kSmallest;
+      if (error / bound <= worst)
         continue;
+      worst = error / bound;
       result.maxError = error;
+      result.plainError = relative * magnitude;
+      result.bound = bound;
       result.worst = number * exact.width + d;
       result.got = row[d];
       result.expected = expected;
     }
   }
-  result.bound = 2 * result.plainError;
   return result;
 }
 

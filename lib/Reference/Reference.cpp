@@ -154,18 +154,18 @@ private:
     output.rows = lse.rows = pickRows(output.total, whole && !work ? -1 : maxRows, seed);
     output.values.resize(output.rows.size() * output.width);
     lse.values.resize(lse.rows.size());
-    if (precision == Precision::Single && !whole) {
-      output.spread.resize(output.values.size());
-      lse.spread.resize(lse.values.size());
+    if (precision == Precision::Exact && !work) {
+      output.magnitudes.resize(output.values.size());
+      lse.magnitudes.resize(lse.values.size());
     }
     if (work)
       count(*rows, output.rows);
     else
       forEachRow(*rows, output.rows.size(), [&](AttentionRows &local, int64_t k) {
         AttentionRows::Result result{output.values.data() + k * output.width, &lse.values[k]};
-        if (!output.spread.empty()) {
-          result.outputSpread = output.spread.data() + k * output.width;
-          result.lseSpread = &lse.spread[k];
+        if (!lse.magnitudes.empty()) {
+          result.outputMagnitude = output.magnitudes.data() + k * output.width;
+          result.lseMagnitude = &lse.magnitudes[k];
         }
         local.evaluate(output.rows[k], result);
       });
@@ -203,6 +203,7 @@ private:
          llvm::enumerate(ArrayRef<double>(sample.values).take_front(work ? 0 : sample.values.size())))
       tensor.setDouble(index, element);
     addTensor(value, std::move(tensor));
+    magnitudes[value] = std::move(sample.magnitudes);
   }
 
   LogicalResult addResult(Value value) {
@@ -220,6 +221,7 @@ private:
     sample.rows = pickRows(sample.total, -1, seed);
     sample.values.resize(tensor->getNumElements());
     tensor->read(0, tensor->getNumElements(), sample.values.data());
+    sample.magnitudes = magnitudes.lookup(value);
     results.push_back(std::move(sample));
     return success();
   }
@@ -231,6 +233,7 @@ private:
   Environment environment;
   std::deque<HostTensor> storage;
   DenseMap<Value, RowSample> samples;
+  DenseMap<Value, std::vector<double>> magnitudes; // of whole tensors
   llvm::SmallVector<RowSample> results;
 };
 

@@ -1,5 +1,5 @@
-/* Joins the parts of split keys: sum(exp2(m_c - m) acc_c) / sum(exp2(m_c - m) l_c), and lse = (m + log2 l) ln 2; in
- * natural units exp and m + ln l. (Turning these into log2 units would overflow near the largest and least score.) */
+/* Joins the parts of split keys: sum(16^(m_c - m) acc_c) / sum(16^(m_c - m) l_c), and lse = 4 m ln 2 + ln l; in natural
+ * units exp and m + ln l. (In powers of 2 the largest and least scores would overflow.) */
 #include "Internal.h"
 
 #include <string.h>
@@ -80,7 +80,7 @@ static void store(const AttnProblem *problem, int64_t offset, float value) {
     ((uint16_t *)data)[offset] = to_float16(value);
 }
 
-/* Leaves the weight exp2(m_c - m) of each part in place of its m; answers the joined m and l. A part with l == 0 saw no
+/* Leaves the weight 16^(m_c - m) of each part in place of its m; answers the joined m and l. A part with l == 0 saw no
  * key. */
 static void weigh_parts(float *part, int64_t stride, int64_t parts, int64_t dim, float unit, float *m, float *l) {
   *m = -__builtin_inff();
@@ -101,7 +101,7 @@ static void merge_row(const AttnProblem *problem, float *part, int64_t stride, i
   const int64_t dim = problem->value_dim, *out = problem->out->extents + 4;
   int64_t base = b * out[0] + h * out[1] + token * out[2];
   float m, l;
-  weigh_parts(part, stride, parts, dim, problem->natural_partials ? 1.44269504f : 1.0f, &m, &l);
+  weigh_parts(part, stride, parts, dim, problem->natural_partials ? 1.44269504f : 4.0f, &m, &l);
   float inverse = l != 0.0f ? 1.0f / l : 0.0f;
   for (int64_t d = 0; d < dim; d++) {
     float sum = 0.0f;
@@ -113,7 +113,7 @@ static void merge_row(const AttnProblem *problem, float *part, int64_t stride, i
   if (!problem->lse)
     return;
   const int64_t *lse = problem->lse->extents + 3;
-  double unit = problem->natural_partials ? 1.0 : 0.6931471805599453;
+  double unit = problem->natural_partials ? 1.0 : 2.772588722239781;
   float value = l != 0.0f ? (float)((double)m * unit + log_of(l)) : -__builtin_inff();
   ((float *)problem->lse->data)[b * lse[0] + h * lse[1] + token * lse[2]] = value;
 }

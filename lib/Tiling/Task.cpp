@@ -14,7 +14,7 @@ using namespace tile;
 
 namespace {
 
-constexpr float kLog2e = 1.44269504088896341f;
+constexpr double kLog2e = 1.44269504088896341;
 
 /// Builds one task function; the members are the values that its parts share.
 class TaskBuilder {
@@ -197,7 +197,7 @@ void TaskBuilder::makeViews() {
 
 // Brings products to the unit of the states.
 Value TaskBuilder::scale() {
-  float factor = unit == ScoreUnit::Log2 ? kLog2e : 1.0f;
+  double factor = unit == ScoreUnit::Log2 ? kLog2e : 1;
   auto constant = [&](double v) -> Value {
     return arith::ConstantFloatOp::create(b, loc, b.getF32Type(), llvm::APFloat(float(v)));
   };
@@ -268,7 +268,7 @@ Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value c
   }
   auto softmax = SoftmaxOp::create(b, loc, type, state.getType(), scores, state, exact);
   return AccumulateOp::create(b, loc, state.getType(), softmax.getWeights(), valueView, keyRow, count,
-                              softmax.getResult(), partial || op.getScoreBlock());
+                              softmax.getResult(), partial || exact || op.getScoreBlock());
 }
 
 Value TaskBuilder::applyKeys(Value state, Value tileIndex, Value from, Value to, bool partial, bool exact) {

@@ -127,8 +127,8 @@ typedef struct {
 
 /* Runs one task. `operands`: query, key, value, out, lse (null if none), then captured and MEMBERS tables in table
  * order. `offsets` points at the entry of the task's first query tile, `runs` at the whole list. `scratch` is 64-byte
- * aligned. `partials` (split keys only): per row value_dim floats of sum(exp2(x - m) v), then m (log2 units; with
- * natural_partials exp and natural units), then l = sum(exp2(x - m)). */
+ * aligned. `partials` (split keys only): per row value_dim floats of sum(16^(x - m) v), then m (of powers of 16; with
+ * natural_partials exp and natural units), then l = sum(16^(x - m)). */
 typedef void (*AttnTaskFn)(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets,
                            const AttnRun *runs, float *scratch, float *partials);
 

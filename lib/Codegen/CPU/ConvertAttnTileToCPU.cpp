@@ -56,6 +56,7 @@ private:
   Values withPlace(Value state, std::initializer_list<Value> more);
   void convert(Operation *op);
   void convertSoftmax(tile::SoftmaxOp op);
+  void convertAccumulate(tile::AccumulateOp op);
   Value flat(Value memref, OpFoldResult offset, Value size);
 
   func::FuncOp task;
@@ -111,8 +112,7 @@ Values TaskConverter::withPlace(Value state, std::initializer_list<Value> more) 
   return all;
 }
 
-// Too low a reference shows in the sum: the reference is raised and the tile done once more. Exact tiles are raised
-// first.
+// Too low a reference shows in the weights, and the tile is done once more.
 void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
   Value state = op.getState(), scores = op.getScores();
   auto mask = scores.getDefiningOp<tile::MaskOp>();
@@ -123,7 +123,7 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     scores = modify.getTile();
   auto score = scores.getDefiningOp<tile::ScoreOp>();
   auto key = cast<MemRefType>(score.getKey().getType());
-  func::FuncOp softmax = kernels(state).softmax(key, modify, mask), raise = kernels(state).raise(key, modify, mask);
+  func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
 
   Emit e(builder, op.getLoc(), block.lanes);
   Values args = withPlace(state, {place(state).weights, score.getKey(), score.getRow(), score.getCount()});
@@ -143,16 +143,26 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     llvm::append_range(args, mask.getCaptured());
 
   if (op.getExact())
-    call(raise, args);
-  Value high = call(softmax, args);
-  if (!op.getExact())
-    e.ifThen(high, [&] {
-      call(raise, args);
-      call(softmax, args);
-    });
+    call(online, args);
+  else
+    e.ifThen(call(kernels(state).softmax(key, modify, mask), args), [&] { call(online, args); });
   auto type = cast<tile::StateType>(state.getType());
   for (int64_t q = 0; q < type.getQueries(); q += block.lanes) // the sum after this tile becomes the sum
     e.vstore(e.vload(args[0], e.index(2 * type.getQueries() + q)), args[0], e.index(type.getQueries() + q));
+}
+
+// What is done again exactly without a region has no other use for the fast code that leaves out masked keys.
+void TaskConverter::convertAccumulate(tile::AccumulateOp op) {
+  MicroKernels &kernel = kernels(op.getState());
+  auto value = cast<MemRefType>(op.getValue().getType());
+  Values args = withPlace(op.getState(), {place(op.getState()).weights, op.getValue(), op.getRow(), op.getCount()});
+  auto softmax = op.getWeights().getDefiningOp<tile::SoftmaxOp>();
+  if (!softmax.getExact() || !softmax.getScores().getDefiningOp<tile::ScoreOp>()) {
+    call(kernel.accumulate(value, op.getSkipZero()), args);
+    return;
+  }
+  args.append({Emit(builder, op.getLoc(), block.lanes).index(0), args[2]});
+  call(kernel.accumulateCarefully(value), args);
 }
 
 void TaskConverter::convert(Operation *operation) {
@@ -166,10 +176,9 @@ void TaskConverter::convert(Operation *operation) {
   } else if (auto op = dyn_cast<tile::SoftmaxOp>(operation)) {
     convertSoftmax(op);
   } else if (auto op = dyn_cast<tile::AccumulateOp>(operation)) {
-    auto fn = kernels(op.getState()).accumulate(cast<MemRefType>(op.getValue().getType()), op.getSkipZero());
-    call(fn, withPlace(op.getState(), {place(op.getState()).weights, op.getValue(), op.getRow(), op.getCount()}));
+    convertAccumulate(op);
   } else if (auto op = dyn_cast<tile::CheckOp>(operation)) {
-    op.replaceAllUsesWith(call(kernels(op.getState()).check(), place(op.getState()).arguments[0]));
+    op.replaceAllUsesWith(call(kernels(op.getState()).check(), place(op.getState()).arguments));
   } else if (auto op = dyn_cast<tile::FinishOp>(operation)) {
     auto lse = op.getLse() ? cast<MemRefType>(op.getLse().getType()) : MemRefType();
     auto fn = kernels(op.getState()).finish(cast<MemRefType>(op.getOutput().getType()), lse);

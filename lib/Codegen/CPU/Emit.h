@@ -24,6 +24,12 @@ using Values = llvm::SmallVector<Value>;
 /// How 2^x is computed: two AVX-512 instructions around the polynomial, or integer exponent arithmetic for any target.
 enum class ExpForm { AVX512, Portable };
 
+/// What 2^(x - m) needs of m, made once for many x.
+struct Reference {
+  Value offset;      // -m, with what rounds the sum added where there is no instruction for that
+  Value least, most; // Portable: bounds of x
+};
+
 class Emit {
 public:
   Emit(mlir::OpBuilder &b, mlir::Location loc, int64_t lanes)
@@ -77,9 +83,13 @@ public:
   void loop(Value lo, Value hi, int64_t step, llvm::function_ref<void(Value)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = nullptr);
 
-  /// 2^x with a relative error below 1e-7, as a degree 5 polynomial on [0, 1). 0 for x < -126 or so, large or infinite
-  /// for x > 127, NaN for NaN.
-  Value exp2(Value x, ExpForm form);
+  /// 2^(4 x - 4 m) with a relative error below 2e-7, wherever m lies: the fraction is that of x alone, for 4 m is a
+  /// whole number. 0 or 2^-126 below, large or infinite for exponents above 127, NaN for NaN; a portable reference of
+  /// 2^21 or more makes everything NaN. In quarters of an exponent, all scores that are floats stay floats.
+  Value exp2(Value x, const Reference &reference, ExpForm form);
+  Reference reference(Value minusM, ExpForm form);
+  /// x >= 0 or below, rounded up to a multiple of 1/4, in which 4 x is a whole number; x itself where it is large.
+  Value roundUp(Value x);
 };
 
 } // namespace attn::cpu

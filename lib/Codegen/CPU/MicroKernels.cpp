@@ -130,7 +130,12 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
     Value dim = dimArgument(e, state.getDim(), body.args[1]),
           valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
     Layout at = layout(e, dim, valueDim);
+    if (!isNatural()) // quarters of an exponent
+      scale = e.mulf(scale, e.scalar(0.25f));
     guessReference(e, q, body.args[5], slot, row, body.args[6], scale, dim, queries);
+    if (!isNatural())
+      e.loop(e.index(0), e.index(queries), block.lanes,
+             [&](Value j) { e.vstore(e.roundUp(e.vload(slot, j)), slot, j); });
     zero(e, slot, e.index(queries), e.index(2 * queries));
     zero(e, slot, at.output, e.mul(valueDim, queries));
 
@@ -174,13 +179,25 @@ func::FuncOp MicroKernels::restart() {
 }
 
 func::FuncOp MicroKernels::check() {
-  Type i1 = IntegerType::get(module.getContext(), 1);
-  return build(name("check"), {slotType()}, {i1}, [&](Body &body) {
+  Type i1 = IntegerType::get(module.getContext(), 1), index = IndexType::get(module.getContext());
+  // slot, head_dim, value_dim
+  return build(name("check"), {slotType(), index, index}, {i1}, [&](Body &body) {
     Emit &e = body.e;
-    Value lost;
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value l = e.vload(body.args[0], e.index(queries + v * block.lanes));
-      Value low = e.cmpf(arith::CmpFPredicate::OLT, l, e.splat(0x1p-60f));
+    Value slot = body.args[0], lost;
+    Value dim = dimArgument(e, state.getDim(), body.args[1]),
+          valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+    Layout at = layout(e, dim, valueDim);
+    Values zeros(vectors, e.splat(0)); // 0 times the outputs: NaN where one is not finite
+    zeros = e.loop(e.index(0), valueDim, 1, zeros, [&](Value d, ValueRange carried) {
+      Values next;
+      Value row = e.add(at.output, e.mul(d, queries));
+      for (auto [v, zero] : llvm::enumerate(carried))
+        next.push_back(e.fma(e.vload(slot, e.add(row, v * block.lanes)), e.splat(0), zero));
+      return next;
+    });
+    for (auto [v, zero] : llvm::enumerate(zeros)) {
+      Value l = e.addf(e.vload(slot, e.index(queries + v * block.lanes)), zero);
+      Value low = e.cmpf(arith::CmpFPredicate::ULT, l, e.splat(isNatural() ? 0x1p-8f : 0x1p-60f));
       lost = lost ? Value(arith::OrIOp::create(e.b, e.loc, lost, low)) : low;
     }
     body.results = {vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::OR, lost)};
@@ -191,14 +208,24 @@ func::FuncOp MicroKernels::check() {
 // finish
 //===----------------------------------------------------------------------===//
 
-// log-sum-exp in natural units: (m + log2 l) ln 2, or m + ln l.
+// (4 m + log2 l) ln 2 for l > 0. The exponent of l goes to m first, where the sum is exact: both may be much larger
+// than their sum.
+static Value logOfPowers(Emit &e, Value minusM, Value l) {
+  Value bits = arith::BitcastOp::create(e.b, e.loc, e.ivec, l);
+  Value exponent = arith::ShRSIOp::create(e.b, e.loc, arith::SubIOp::create(e.b, e.loc, bits, e.splatInt(0x3f3504f3)),
+                                          e.splatInt(23)); // of l / sqrt(1/2)
+  Value fraction = arith::SubIOp::create(e.b, e.loc, bits, arith::ShLIOp::create(e.b, e.loc, exponent, e.splatInt(23)));
+  Value log = math::LogOp::create(e.b, e.loc, arith::BitcastOp::create(e.b, e.loc, e.vec, fraction));
+  Value m = e.subf(e.mulf(arith::SIToFPOp::create(e.b, e.loc, e.vec, exponent), e.splat(0.25f)), minusM);
+  return e.fma(m, e.splat(2.77258872f), e.fma(m, e.splat(6.1904672e-9f), log)); // 4 ln 2 in two parts
+}
+
+// log-sum-exp in natural units; -inf of no key, NaN of a NaN.
 static Value logSumExp(Emit &e, Value minusM, Value l, bool natural) {
-  Value log = math::LogOp::create(e.b, e.loc, l);
-  Value m = arith::NegFOp::create(e.b, e.loc, minusM);
-  if (!natural)
-    m = e.mulf(m, e.splat(0.693147180559945309f));
-  Value none = e.cmpf(arith::CmpFPredicate::OEQ, l, e.splat(0));
-  return e.select(none, e.splat(-INFINITY), e.addf(m, log));
+  Value lse = natural ? e.subf(math::LogOp::create(e.b, e.loc, l), minusM) : logOfPowers(e, minusM, l);
+  Value none = e.cmpf(arith::CmpFPredicate::OEQ, l, e.splat(0)),
+        some = e.cmpf(arith::CmpFPredicate::OGT, l, e.splat(0));
+  return e.select(none, e.splat(-INFINITY), e.select(some, lse, l));
 }
 
 func::FuncOp MicroKernels::finish(MemRefType output, MemRefType lse) {

@@ -6,6 +6,7 @@
 // costs nothing, a copy costs compile time.
 //
 // A state is one slot of scratch memory, in floats, for Q queries:
+// In powers of two, the slot counts in quarters: all floats are scores, also the largest, and so is their reference.
 //   -m [Q] | l [Q] | l after this tile [Q] | scaled queries [head_dim, Q] | output [value_dim, Q]
 //
 //===----------------------------------------------------------------------===//
@@ -48,12 +49,14 @@ public:
   mlir::func::FuncOp check();
   mlir::func::FuncOp finish(mlir::MemRefType output, mlir::MemRefType lse);
   mlir::func::FuncOp finishPartial(mlir::MemRefType partials);
-  /// O += V^T P. With `skipZero`, values of keys whose weight is 0 take no part, NaN and infinities included.
+  /// O += V^T P. With `skipZero`, values of keys whose weight is 0 take no part, NaN and infinities included;
+  /// `accumulateCarefully` is the same for some columns, small and slow.
   mlir::func::FuncOp accumulate(mlir::MemRefType value, bool skipZero);
-  /// Scores, regions and weights of a tile in one pass. Returns i1: some sum passed 2^40.
+  mlir::func::FuncOp accumulateCarefully(mlir::MemRefType value);
+  /// Scores, regions and weights of a tile in one pass. Returns i1: the reference is far too low.
   mlir::func::FuncOp softmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
-  /// Raises m to the largest kept score of the tile and rescales the sum and the output.
-  mlir::func::FuncOp raise(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  /// The same after raising m to the largest kept score and rescaling the sum and the output.
+  mlir::func::FuncOp onlineSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
 
   /// A slot, or any other run of floats.
   mlir::MemRefType slotType();
@@ -63,9 +66,10 @@ private:
   mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::TypeRange results,
                            llvm::function_ref<void(Body &)> body);
   mlir::func::FuncOp transpose();
-  mlir::func::FuncOp accumulateCarefully(mlir::MemRefType value);
   mlir::func::FuncOp scores(mlir::MemRefType key);
-  void callScores(Emit &e, mlir::MemRefType key, ValueRange args, bool relative);
+  mlir::MLIRContext *context() { return module.getContext(); }
+  /// Does the reference count in natural units? Then it is any number and must lie near the largest score, for the
+  /// rounded distance is what counts; else it is a whole power of 2, which may lie anywhere.
   bool isNatural() const { return state.getUnit() == tile::ScoreUnit::Natural; }
   Layout layout(Emit &e, Value dim, Value valueDim) const;
   std::string name(llvm::StringRef stem) const;

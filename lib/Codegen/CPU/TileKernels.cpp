@@ -7,8 +7,9 @@ using namespace mlir;
 
 namespace attn::cpu {
 
-static constexpr float kLog2e = 1.44269504088896341f;
-static constexpr float kSumLimit = 0x1p40f; // a larger sum means that the reference is far too low
+static constexpr float kQuarterLog2e = 0.360673760222240853f;
+// FLT_MAX in quarters of an exponent, and a little less, so that its log-sum-exp is finite.
+static constexpr float kLargestScore = 0x1.715474p126f;
 
 // What `softmax` and `raise` share: arguments and the scores of a block of key rows.
 // slot, head_dim, value_dim, weights, key, row, count, then, where there is a region: batch, head, position of the
@@ -46,14 +47,15 @@ struct MicroKernels::TileCode {
   Value place(Value row, int64_t v) { return e.add(e.mul(row, kernels.queries), v * e.lanes); }
   Value sum(int64_t v) { return e.vload(slot(), e.index(kernels.queries + v * e.lanes)); }
 
-  /// K Q^T for key rows row + i .. + rows of the tile, on top of `init`.
-  Values products(Value i, int64_t rows, ValueRange init) {
+  /// K Q^T for key rows row + i .. + rows of the tile.
+  Values products(Value i, int64_t rows) {
     int64_t dim = kernels.state.getDim(), unroll = dim >= 0 && dim % 2 == 0 ? 2 : 1;
     Values keyRows;
     for (int64_t r = 0; r < rows; ++r)
       keyRows.push_back(e.add(e.add(args[5], i), r));
     return kernels.fmaBlock(
-        e, rows, init, e.index(0), at.dim, unroll, [&](Value d, int64_t r) { return e.load(args[4], {keyRows[r], d}); },
+        e, rows, Values(rows * kernels.vectors, e.splat(0)), e.index(0), at.dim, unroll,
+        [&](Value d, int64_t r) { return e.load(args[4], {keyRows[r], d}); },
         [&](Value d, int64_t v) {
           return e.vload(slot(), e.add(e.add(at.scaled, e.mul(d, kernels.queries)), v * e.lanes));
         },
@@ -79,6 +81,94 @@ struct MicroKernels::TileCode {
     return s;
   }
 
+  /// The score as it takes part: clamped from above, -inf where it is masked.
+  Value clamped(Value x, int64_t v) {
+    Value keep, s = modified(x, v, keep);
+    if (!modify) {
+      s = e.atMost(s, e.splat(kLargestScore));
+      s = e.select(e.cmpf(arith::CmpFPredicate::OLT, s, e.splat(-kLargestScore)), e.splat(-INFINITY), s);
+    }
+    return keep ? e.select(keep, s, e.splat(-INFINITY)) : s;
+  }
+
+  /// Leaves the scores that take part in place of the products; answers the largest so far.
+  Values largest() {
+    Values most;
+    for (int64_t v = 0; v < kernels.vectors; ++v)
+      most.push_back(arith::NegFOp::create(e.b, e.loc, minusM(v)));
+    return e.loop(e.index(0), args[6], 1, most, [&](Value row, ValueRange carried) {
+      Values most(carried);
+      startRow(row);
+      for (int64_t v = 0; v < kernels.vectors; ++v) {
+        Value x = clamped(e.vload(args[3], place(row, v)), v);
+        e.vstore(x, args[3], place(row, v));
+        most[v] = e.select(e.cmpf(arith::CmpFPredicate::OGT, x, most[v]), x, most[v]);
+      }
+      return most;
+    });
+  }
+
+  /// Gives the state another reference; answers the sums in it.
+  Values rescale(ValueRange minusMs) {
+    Values sums, factors;
+    Reference zero = e.reference(e.splat(0), kernels.block.exp);
+    for (auto [v, next] : llvm::enumerate(minusMs)) {
+      Value difference = e.subf(next, minusM(v));
+      if (kernels.isNatural())
+        difference = e.mulf(difference, e.splat(kQuarterLog2e));
+      // Both may be -inf, of rows that have kept nothing yet.
+      difference = e.select(e.cmpf(arith::CmpFPredicate::OEQ, next, minusM(v)), e.splat(0), difference);
+      factors.push_back(e.exp2(e.atLeast(difference, e.splat(-31.5f)), zero, kernels.block.exp));
+      sums.push_back(e.mulf(sum(v), factors.back()));
+      e.vstore(next, slot(), lane(v));
+    }
+    e.loop(e.index(0), at.valueDim, 1, [&](Value d) {
+      for (auto [v, factor] : llvm::enumerate(factors)) {
+        Value place = e.add(e.add(at.output, e.mul(d, kernels.queries)), v * e.lanes);
+        e.vstore(e.mulf(e.vload(slot(), place), factor), slot(), place);
+      }
+    });
+    return sums;
+  }
+
+  Values add(ValueRange x, ValueRange y) {
+    Values sums;
+    for (auto [a, b] : llvm::zip_equal(x, y))
+      sums.push_back(e.addf(a, b));
+    return sums;
+  }
+
+  /// The sums of the weights of all key rows. Equal weights are rounded the same way in a long sum, so eight are added
+  /// to each other first.
+  Values sumRows(llvm::function_ref<void(Value)> start, llvm::function_ref<Value(Value, int64_t)> weightAt) {
+    Values zeros(kernels.vectors, e.splat(0));
+    return e.loop(e.index(0), args[6], 8, zeros, [&](Value first, ValueRange sums) {
+      Value end = e.min(e.add(first, 8), args[6]);
+      return add(sums, e.loop(first, end, 1, zeros, [&](Value row, ValueRange carried) {
+        Values weights;
+        start(row);
+        for (int64_t v = 0; v < kernels.vectors; ++v)
+          weights.push_back(weightAt(row, v));
+        return add(carried, weights);
+      }));
+    });
+  }
+
+  /// Has some weight of the tile, whose sums are given, shown the reference to be far too low?
+  Value isHigh(ValueRange sums) {
+    Value high, limit = e.splat(kernels.isNatural() ? 0x1p8f * float(kernels.keyTile) : 0x1p40f);
+    for (auto [v, next] : llvm::enumerate(sums)) {
+      Value passed = e.cmpf(arith::CmpFPredicate::OGT, next, limit);
+      high = high ? Value(arith::OrIOp::create(e.b, e.loc, high, passed)) : passed;
+    }
+    return vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::OR, high);
+  }
+
+  void storeNext(ValueRange sums) {
+    for (auto [v, next] : llvm::enumerate(sums))
+      e.vstore(next, slot(), e.index(2 * kernels.queries + v * e.lanes));
+  }
+
   void forRows(llvm::function_ref<Values(Value, int64_t, ValueRange)> rowsAt, Values &carried) {
     int64_t rows = getBlockRows(kernels.block.rows, kernels.vectors);
     Value whole = e.roundDown(args[6], rows);
@@ -98,30 +188,17 @@ static SmallVector<Type> tileArguments(MLIRContext *context, MemRefType slot, Me
   return types;
 }
 
-void MicroKernels::callScores(Emit &e, MemRefType key, ValueRange args, bool relative) {
-  Values operands(args.take_front(7));
-  operands.push_back(arith::ConstantIntOp::create(e.b, e.loc, relative, 1));
-  func::CallOp::create(e.b, e.loc, scores(key), operands);
-}
-
-// Products of all key rows of the tile, on top of -m or of 0, for what is done row by row behind it: where regions are
-// evaluated their code is needed once, not once per accumulator.
+// Products of all key rows of the tile, for what is done row by row behind them: where regions are evaluated their code
+// is needed once, not once per accumulator.
 func::FuncOp MicroKernels::scores(MemRefType key) {
-  MLIRContext *context = module.getContext();
-  Type index = IndexType::get(context);
-  // slot, head_dim, value_dim, weights, key, row, count, on top of -m?
-  SmallVector<Type> types{slotType(), index, index, slotType(), key, index, index, IntegerType::get(context, 1)};
-  return build(name("scores"), types, {}, [&](Body &body) {
+  Type index = IndexType::get(module.getContext());
+  // slot, head_dim, value_dim, weights, key, row, count
+  return build(name("scores"), {slotType(), index, index, slotType(), key, index, index}, {}, [&](Body &body) {
     Emit &e = body.e;
     TileCode code(*this, body, nullptr, nullptr);
-    Values none, start;
-    for (int64_t v = 0; v < vectors; ++v)
-      start.push_back(e.select(body.args[7], code.minusM(v), e.splat(0)));
+    Values none;
     auto rowsAt = [&](Value i, int64_t rows, ValueRange) {
-      Values init;
-      for (int64_t r = 0; r < rows; ++r)
-        llvm::append_range(init, start);
-      for (auto [n, x] : llvm::enumerate(code.products(i, rows, init)))
+      for (auto [n, x] : llvm::enumerate(code.products(i, rows)))
         e.vstore(x, body.args[3], code.place(e.add(i, n / vectors), n % vectors));
       return Values();
     };
@@ -129,104 +206,75 @@ func::FuncOp MicroKernels::scores(MemRefType key) {
   });
 }
 
-// Accumulators start at -m, so that a product ends as the exponent itself and only weights are stored. With regions the
-// products are stored first; a score region needs them without -m.
+// Without regions only weights are stored; else the products are stored first.
 func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
-  MLIRContext *context = module.getContext();
-  return build(name(mask ? "softmax_partial" : "softmax"), tileArguments(context, slotType(), key, modify, mask),
-               {IntegerType::get(context, 1)}, [&](Body &body) {
+  return build(name(mask ? "softmax_partial" : "softmax"), tileArguments(context(), slotType(), key, modify, mask),
+               {IntegerType::get(context(), 1)}, [&](Body &body) {
                  Emit &e = body.e;
-                 if (modify || mask)
-                   callScores(e, key, body.args, /*relative=*/!modify);
+                 bool rowByRow = modify || mask;
+                 if (rowByRow)
+                   func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
                  TileCode code(*this, body, modify, mask);
-                 Values sums, reference;
+                 Values sums;
+                 SmallVector<Reference> references;
                  for (int64_t v = 0; v < vectors; ++v) {
-                   sums.push_back(code.sum(v));
-                   reference.push_back(code.minusM(v));
+                   sums.push_back(e.splat(0));
+                   references.push_back(e.reference(isNatural() ? e.splat(0) : code.minusM(v), block.exp));
                  }
-                 auto weigh = [&](Value x, Value row, int64_t v, Value &sum) {
+                 auto weigh = [&](Value x, Value row, int64_t v) {
                    Value keep, s = code.modified(x, v, keep);
                    if (modify)
-                     s = e.addf(s, reference[v]);
-                   if (isNatural())
-                     s = e.mulf(s, e.splat(kLog2e));
-                   Value weight = e.exp2(s, block.exp);
+                     s = e.mulf(e.addf(s, code.minusM(v)), e.splat(kQuarterLog2e));
+                   Value weight = e.exp2(s, references[v], block.exp);
                    if (keep) // behind the exponential: no NaN can come of a mask
                      weight = e.select(keep, weight, e.splat(0));
-                   sum = e.addf(sum, weight);
                    e.vstore(weight, body.args[3], code.place(row, v));
+                   return weight;
                  };
-                 if (modify || mask)
-                   sums = e.loop(e.index(0), body.args[6], 1, sums, [&](Value row, ValueRange carried) {
-                     Values sums(carried);
-                     code.startRow(row);
-                     for (int64_t v = 0; v < vectors; ++v)
-                       weigh(e.vload(body.args[3], code.place(row, v)), row, v, sums[v]);
-                     return sums;
-                   });
+                 auto oneRow = [&](Value row, int64_t v) {
+                   return weigh(e.vload(body.args[3], code.place(row, v)), row, v);
+                 };
+                 auto block = [&](Value i, int64_t rows, ValueRange carried) {
+                   Values own(vectors);
+                   for (auto [n, x] : llvm::enumerate(code.products(i, rows))) {
+                     Value weight = weigh(x, e.add(i, n / vectors), n % vectors), &sum = own[n % vectors];
+                     sum = sum ? e.addf(sum, weight) : weight;
+                   }
+                   return code.add(carried, own);
+                 };
+                 if (rowByRow)
+                   sums = code.sumRows([&](Value row) { code.startRow(row); }, oneRow);
                  else
-                   code.forRows(
-                       [&](Value i, int64_t rows, ValueRange carried) {
-                         Values init, sums(carried);
-                         for (int64_t r = 0; r < rows; ++r)
-                           llvm::append_range(init, reference);
-                         for (auto [n, x] : llvm::enumerate(code.products(i, rows, init)))
-                           weigh(x, e.add(i, n / vectors), n % vectors, sums[n % vectors]);
-                         return sums;
-                       },
-                       sums);
-                 Value high;
-                 for (int64_t v = 0; v < vectors; ++v) {
-                   e.vstore(sums[v], code.slot(), e.index(2 * queries + v * block.lanes));
-                   Value passed = e.cmpf(arith::CmpFPredicate::OGT, sums[v], e.splat(kSumLimit));
-                   high = high ? Value(arith::OrIOp::create(e.b, e.loc, high, passed)) : passed;
-                 }
-                 body.results = {vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::OR, high)};
+                   code.forRows(block, sums);
+                 body.results = {code.isHigh(sums)};
+                 for (int64_t v = 0; v < vectors; ++v)
+                   sums[v] = e.addf(code.sum(v), sums[v]);
+                 code.storeNext(sums);
                });
 }
 
-func::FuncOp MicroKernels::raise(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
-  MLIRContext *context = module.getContext();
-  return build(name(mask ? "raise_partial" : "raise"), tileArguments(context, slotType(), key, modify, mask), {},
-               [&](Body &body) {
+// Twice over the stored scores: the largest, then the weights. Nothing of a masked score is left: it is -inf.
+func::FuncOp MicroKernels::onlineSoftmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
+  return build(name(mask ? "online_softmax_partial" : "online_softmax"),
+               tileArguments(context(), slotType(), key, modify, mask), {}, [&](Body &body) {
                  Emit &e = body.e;
-                 callScores(e, key, body.args, /*relative=*/false);
+                 func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
                  TileCode code(*this, body, modify, mask);
-                 Values most;
+                 Values most = code.largest(), minusM, sums;
                  for (int64_t v = 0; v < vectors; ++v)
-                   most.push_back(arith::NegFOp::create(e.b, e.loc, code.minusM(v)));
-                 most = e.loop(e.index(0), body.args[6], 1, most, [&](Value i, ValueRange carried) {
-                   Values most(carried);
-                   code.startRow(i);
-                   for (int64_t v = 0; v < vectors; ++v) {
-                     Value keep, x = code.modified(e.vload(body.args[3], code.place(i, v)), v, keep);
-                     if (keep)
-                       x = e.select(keep, x, e.splat(-INFINITY));
-                     most[v] = e.select(e.cmpf(arith::CmpFPredicate::OGT, x, most[v]), x, most[v]);
-                   }
-                   return most;
-                 });
-                 Values factor;
-                 for (int64_t v = 0; v < vectors; ++v) {
-                   Value old = arith::NegFOp::create(e.b, e.loc, code.minusM(v));
-                   Value none = e.cmpf(arith::CmpFPredicate::OEQ, most[v], e.splat(-INFINITY));
-                   Value difference = e.select(none, e.splat(0), e.subf(old, most[v]));
+                   minusM.push_back(arith::NegFOp::create(e.b, e.loc, isNatural() ? most[v] : e.roundUp(most[v])));
+                 sums = code.rescale(minusM);
+                 Reference zero = e.reference(e.splat(0), block.exp);
+                 auto weigh = [&](Value row, int64_t v) {
+                   Value x = e.vload(body.args[3], code.place(row, v)), distance = e.addf(x, minusM[v]);
                    if (isNatural())
-                     difference = e.mulf(difference, e.splat(kLog2e));
-                   // Where the reference stays, nothing is scaled: the polynomial of 2^0 is not quite 1, and there may
-                   // be thousands of tiles.
-                   Value stays = e.cmpf(arith::CmpFPredicate::OEQ, difference, e.splat(0));
-                   Value power = e.exp2(e.atLeast(difference, e.splat(-126)), block.exp);
-                   factor.push_back(e.select(stays, e.splat(1), power));
-                   e.vstore(arith::NegFOp::create(e.b, e.loc, most[v]), code.slot(), code.lane(v));
-                   e.vstore(e.mulf(code.sum(v), factor[v]), code.slot(), e.index(queries + v * block.lanes));
-                 }
-                 e.loop(e.index(0), code.at.valueDim, 1, [&](Value d) {
-                   for (int64_t v = 0; v < vectors; ++v) {
-                     Value place = e.add(e.add(code.at.output, e.mul(d, queries)), v * block.lanes);
-                     e.vstore(e.mulf(e.vload(code.slot(), place), factor[v]), code.slot(), place);
-                   }
-                 });
+                     distance = e.mulf(distance, e.splat(kQuarterLog2e));
+                   Value masked = e.cmpf(arith::CmpFPredicate::OEQ, x, e.splat(-INFINITY));
+                   Value weight = e.select(masked, e.splat(0), e.exp2(distance, zero, block.exp));
+                   e.vstore(weight, body.args[3], code.place(row, v));
+                   return weight;
+                 };
+                 code.storeNext(code.add(sums, code.sumRows([](Value) {}, weigh)));
                });
 }
 

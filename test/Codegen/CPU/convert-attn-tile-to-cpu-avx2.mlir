@@ -6,6 +6,8 @@
 !t = tensor<?x?x?x64xf32>
 
 // CHECK-LABEL: func.func private @dense.k0.task.softmax.24(
+// CHECK:            scf.for
+// CHECK:              scf.for
 // CHECK-COUNT-24:   vector.fma {{.*}} : vector<8xf32>
 // CHECK-NOT:        vector.fma
 // CHECK:            scf.yield

@@ -9,10 +9,13 @@
 // CHECK:         call @dense.k0.task.begin.48
 // CHECK:         %[[HIGH:.+]] = func.call @dense.k0.task.softmax.48
 // CHECK:         scf.if %[[HIGH]]
-// CHECK-NEXT:      func.call @dense.k0.task.raise.48
-// CHECK-NEXT:      func.call @dense.k0.task.softmax.48
+// CHECK-NEXT:      func.call @dense.k0.task.online_softmax.48
 // CHECK:         func.call @dense.k0.task.accumulate.48
-// CHECK:         func.call @dense.k0.task.check.48
+// CHECK:         %[[LOST:.+]] = func.call @dense.k0.task.check.48
+// CHECK:         scf.if %[[LOST]]
+// CHECK:           func.call @dense.k0.task.restart.48
+// CHECK:           func.call @dense.k0.task.online_softmax.48
+// CHECK:           func.call @dense.k0.task.accumulate_careful.48
 // CHECK:         func.call @dense.k0.task.finish.48
 
 // Weights of 128 x 48, then 8 slots of 48 queries: 3 rows, the queries and the output each.
@@ -26,6 +29,7 @@
 // CHECK-NOT:         vector.fma
 // CHECK:             scf.yield
 // CHECK:           llvm.call_intrinsic "llvm.x86.avx512.mask.reduce.ps.512"
+// CHECK:           llvm.call_intrinsic "llvm.x86.avx512.vfmadd.ps.512"
 // CHECK-COUNT-5:   vector.fma
 // CHECK:           llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
 // CHECK-NOT:       arith.select
@@ -42,7 +46,7 @@ func.func @dense(%q: !t, %k: !t, %v: !t) -> !t {
 // CHECK:         arith.cmpi sle, %{{.*}}, %{{.*}} : vector<16xi32>
 // CHECK:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
 // CHECK:         arith.select %{{.*}} : vector<16xi1>, vector<16xf32>
-// CHECK-NEXT:    arith.addf
+// CHECK:         vector.store
 // CHECK-LABEL: func.func private @causal.k0.task.accumulate_partial.48(
 // CHECK:         %[[USED:.+]] = arith.cmpf une
 // CHECK:         %[[NEXT:.+]] = vector.fma

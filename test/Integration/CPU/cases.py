@@ -318,6 +318,50 @@ def large_scores(s):
             s.check(f"scale {scale}, {mask}", attention(mask, scale=scale, lse=True), ["H=2,N=150,D=64", "H=2,N=64,D=8"])
 
 
+def far_reference(s):
+    """Scores far from that of a query's own key, where sums start, are as precise as any other."""
+    n, d = 200, 256
+    random.seed(1)
+    files = {name: write_npy(s.path("x.npy"), "f", [1, 1, n, d], [random.gauss(0, 1) for _ in range(n * d)]) for name in ("k",)}
+    files["q"] = files["k"]
+    away = index_region(["%x = arith.constant -9.0 : f32", "%y = arith.addf %s, %x : f32", "%z = arith.cmpi eq, %i, %j : index",
+                         "%w = arith.select %z, %s, %y : f32", "attn.yield %w : f32"])
+    for cpu in ("native", "x86-64-v3", "x86-64"):
+        for mask, score in (("not window(left = 0, right = 0)", ""), ("not window(left = 0, right = 0)", away), ("", away)):
+            s.check(f"{cpu}, {mask}, {score}", attention(mask, score, lse=True), f"H=1,N={n},D={d}", f"--cpu={cpu}", files=files)
+        s.check(f"{cpu}, negative", attention(scale="-0.0625", lse=True), f"H=1,N={n},D={d}", f"--cpu={cpu}", files=files)
+
+
+def overflow(s):
+    """Scores beyond f32: +inf counts as the largest finite number, -inf as masked, also where its value is infinite."""
+    n, m, d, big, nan = 40, 200, 8, 3e38, float("nan")
+    one, every = lambda x: [x] + [0.0] * (d - 1), lambda x: [x] * d
+    heads = [  # keys of a head; the others are ordinary
+        {7: every(big), 90: every(big)}, {150: one(big)}, {j: every(-big) for j in range(0, m, 3)}, {j: every(-big) for j in range(m)},
+        {j: every(big if j % 2 else -big) for j in range(0, m, 5)}, {11: one(INF), 190: one(INF)}, {j: one(-INF) for j in range(0, m, 2)},
+        {j: one(-INF) for j in range(m)}, {3: one(INF), 4: one(-INF), 5: one(big)}, {60: one(nan)},
+        {j: one(-3e38 + 1e36 * (j % 7)) for j in range(m)}, {j: one(2.5e38 + 1e37 * (j % 7)) for j in range(m)}]  # finite, not in powers of 2
+    random.seed(5)
+    normal = [[random.gauss(0, 1) for _ in range(d)] for _ in range(m)]
+    keys = [head.get(j, normal[j]) for head in heads for j in range(m)]
+    lost = lambda key: key == one(-INF) or key == every(-big)
+    values = [every(INF) if lost(key) else normal[k % m] for k, key in enumerate(keys)]
+    flat = lambda rows: [x for row in rows for x in row]
+    shape = [1, len(heads), m, d]
+    files = {"k": write_npy(s.path("k.npy"), "f", shape, flat(keys)), "v": write_npy(s.path("v.npy"), "f", shape, flat(values))}
+    masks = ("", "causal", "not window(left = 0, right = 0)", "window(left = 2, right = 170) and not window(left = 0, right = 12)")
+    twice = index_region(["%x = arith.addf %s, %s : f32", "attn.yield %x : f32"])
+    for factor in (1.0, 10.0):
+        files["q"] = write_npy(s.path("q.npy"), "f", [1, len(heads), n, d], [factor] * (len(heads) * n * d))
+        for mask, score, split, cpu in [(mask, score, "", "native") for mask in masks for score in ("", twice)] + [
+                ("", "", 48, "native"), ("causal", twice, 48, "native"), ("", "", "", "x86-64-v3"), (masks[3], "", 48, "x86-64-v3"), ("", twice, "", "x86-64"), ("causal", "", "", "x86-64")]:
+            spec = attention(mask, score, scale="1.0", lse=True)
+            if split:
+                spec = spec.replace(" : tensor", f" schedule(#attn.schedule<split = {split}>) : tensor", 1)
+            s.check(f"queries of {factor}, {mask}, {'twice' if score else ''}, split {split}, {cpu}", spec, f"H={len(heads)},N={n},M={m},D={d}",
+                    f"--cpu={cpu}", files=files)
+
+
 def arbitrary_masks(s):
     """U6, U7: any mask or bias as a tensor, in each broadcast form."""
     forms = {"[i, j]": ("?x?", "%i, %j"), "[b, i, j]": ("?x?x?", "%b, %i, %j"), "[b, j]": ("?x?", "%b, %j"),

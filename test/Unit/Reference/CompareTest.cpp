@@ -34,16 +34,24 @@ attn::Comparison compare(std::vector<double> exact, std::vector<double> plain, s
 }
 
 TEST(Compare, AllowsTwiceThePlainError) {
-  EXPECT_TRUE(compare({1, 2}, {1, 2.001}, {1.0019, 2}).passed());
-  EXPECT_FALSE(compare({1, 2}, {1, 2.001}, {1.0021, 2}).passed());
-  EXPECT_EQ(compare({1, 2}, {1, 2.001}, {1.0021, 2}).worst, 0);
+  EXPECT_TRUE(compare({1, 2}, {1, 2.002}, {1.0019, 2}).passed());
+  EXPECT_FALSE(compare({1, 2}, {1, 2.002}, {1.0021, 2}).passed());
+  EXPECT_EQ(compare({1, 2}, {1, 2.002}, {1.0021, 2}).worst, 0);
 }
 
-TEST(Compare, AllowsTwiceWhatIsToBeExpected) {
-  attn::RowSample exact = makeSample({1, 2}), plain = exact;
-  plain.spread = {0.001, kInfinity};
-  EXPECT_TRUE(compareSamples(exact, plain, {1, 2.0019}).passed());
-  EXPECT_FALSE(compareSamples(exact, plain, {1, 2.0021}).passed());
+TEST(Compare, ErrorsCountByMagnitude) {
+  attn::RowSample exact = makeSample({1, 1000, 2}), plain = makeSample({1, 1001, 2});
+  exact.magnitudes = {1, 1000, kInfinity};
+  EXPECT_TRUE(compareSamples(exact, plain, {1.0019, 1000, 2}).passed());
+  EXPECT_FALSE(compareSamples(exact, plain, {1.0021, 1000, 2}).passed());
+  EXPECT_FALSE(compareSamples(exact, plain, {1, 1000, 2.0041}).passed());
+}
+
+TEST(Compare, AllowsTwoUlpOfTheMagnitude) {
+  attn::RowSample exact = makeSample({0x1p-10}), plain = exact;
+  exact.magnitudes = {1};
+  EXPECT_TRUE(compareSamples(exact, plain, {0x1p-10 + 0x1p-22}).passed());
+  EXPECT_FALSE(compareSamples(exact, plain, {0x1p-10 + 0x1.1p-22}).passed());
 }
 
 TEST(Compare, InfinitiesAndNaN) {

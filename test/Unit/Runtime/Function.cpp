@@ -103,7 +103,7 @@ static float *element(const AttnMemRef *memref, int64_t rank, int64_t b, int64_t
   return static_cast<float *>(memref->data) + offset;
 }
 
-/// The scores of one row, in log2 units, of the keys that its tile's runs and the mask keep.
+/// The scores of one row, in powers of 16, of the keys that its tile's runs and the mask keep.
 static void scores(AttnMemRef *const *operands, const AttnTask &task, int64_t row, const int64_t *offsets,
                    const AttnRun *runs, std::vector<std::pair<int64_t, float>> &kept) {
   int64_t dim = operands[0]->extents[3], q = task.query_token + row * task.query_step;
@@ -118,8 +118,9 @@ static void scores(AttnMemRef *const *operands, const AttnTask &task, int64_t ro
         continue;
       float score = 0;
       for (int64_t d = 0; d < dim; ++d)
-        score += *element(operands[0], 4, task.batch, task.head, q, d) * *element(operands[1], 4, task.batch, task.key_head, token, d);
-      kept.push_back({token, score / std::sqrt(float(dim)) * 1.44269504f});
+        score += *element(operands[0], 4, task.batch, task.head, q, d) *
+                 *element(operands[1], 4, task.batch, task.key_head, token, d);
+      kept.push_back({token, score / std::sqrt(float(dim)) * 0.360673760f});
     }
 }
 
@@ -133,9 +134,9 @@ static void plainRow(AttnMemRef *const *operands, const AttnTask &task, int64_t 
   for (auto &[key, x] : kept)
     m = std::max(m, x);
   for (auto &[key, x] : kept) {
-    l += std::exp2(x - m);
+    l += std::exp2(4 * (x - m));
     for (int64_t d = 0; d < dim; ++d)
-      sum[d] += std::exp2(x - m) * *element(operands[2], 4, task.batch, task.key_head, key, d);
+      sum[d] += std::exp2(4 * (x - m)) * *element(operands[2], 4, task.batch, task.key_head, key, d);
   }
   if (task.partial) {
     std::copy(sum.begin(), sum.end(), partial);
@@ -146,7 +147,7 @@ static void plainRow(AttnMemRef *const *operands, const AttnTask &task, int64_t 
   for (int64_t d = 0; d < dim; ++d)
     *element(operands[3], 4, task.batch, task.head, token, d) = l > 0 ? sum[d] / l : 0;
   if (operands[4])
-    *element(operands[4], 3, task.batch, task.head, token) = l > 0 ? (m + std::log2(l)) * 0.69314718f : m;
+    *element(operands[4], 3, task.batch, task.head, token) = l > 0 ? (4 * m + std::log2(l)) * 0.69314718f : m;
 }
 
 static void plainTask(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets, const AttnRun *runs,
@@ -157,8 +158,9 @@ static void plainTask(AttnMemRef *const *operands, const AttnTask *task, const i
     int64_t row = task->row + r, token = task->query_token + row * task->query_step;
     EXPECT_LT(row, task->query_count);
     if (task->key_begin == 0) // the first part alone counts
-      __atomic_fetch_add(&plainKernel.visits[(task->batch * operands[0]->extents[1] + task->head) * task->num_queries + token],
-                         1, __ATOMIC_RELAXED);
+      __atomic_fetch_add(
+          &plainKernel.visits[(task->batch * operands[0]->extents[1] + task->head) * task->num_queries + token], 1,
+          __ATOMIC_RELAXED);
     int64_t tile = row / plainKernel.tile - task->row / plainKernel.tile;
     plainRow(operands, *task, row, offsets + tile, runs,
              partials ? partials + r * (operands[2]->extents[3] + 2) : nullptr);

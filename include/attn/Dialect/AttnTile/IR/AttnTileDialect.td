@@ -59,7 +59,7 @@ def AttnTile_StateType : AttnTile_Type<"State", "state"> {
     product is the exponent of a power of two, which machines compute. A score region speaks of natural units, so that the
     states of a kernel with one are `natural`, and the factor log2 e comes behind the region. The unit holds for all that
     comes of a state: `finish` gives the log-sum-exp in natural units from either, `finish_partial` stores m in the unit of
-    the state (`natural_partials` of the kernel tells the runtime which it is).
+    the state, of `log2` a quarter, which never overflows (`natural_partials` of the kernel tells the runtime which it is).
 
     - T2: a state has at least 1 query; dim and valueDim are at least 1, or -1
   }];

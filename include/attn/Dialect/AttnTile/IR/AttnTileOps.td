@@ -156,8 +156,10 @@ def AttnTile_SoftmaxOp : AttnTile_Op<"softmax", [AllTypesMatch<["state", "result
   let description = [{
     The weight is 2^(s - m) or e^(s - m), as the unit of the state says.
 
-    Lazy (the default): m stays as it is unless a sum passes 2^40; then m becomes the largest score so far, the sum and the
-    output are rescaled, and the tile is done again. With `exact`, m is raised to the largest kept score of every tile
+    Lazy (the default): m stays as it is unless weights of the tile are huge (a sum of 2^40; with a score region 2^8 on
+    average); then m becomes the largest score so far, the sum and the output are rescaled, and the tile is done again.
+    Scores beyond f32 may come out as anything that `check` sees. With `exact`, they count as the largest score or as
+    masked, and m is raised to the largest kept score of every tile
     first (the online softmax of Milakov and Gimelshein, arXiv 1805.02867).
   }];
   let arguments = (ins AttnTile_TileType:$scores, AttnTile_StateType:$state, UnitAttr:$exact);
@@ -183,9 +185,10 @@ def AttnTile_AccumulateOp : AttnTile_Op<"accumulate", [AllTypesMatch<["state", "
 }
 
 def AttnTile_CheckOp : AttnTile_Op<"check"> {
-  let summary = "Is some sum so small (below 2^-60) that weights may have been lost?";
+  let summary = "May weights have been lost, or scores have left the range of f32?";
   let description = [{
-    True also for a row that keeps nothing. The tile is then done again from `restart` with exact softmax.
+    True where some sum is small (below 2^-60; with a score region, where the distance from the reference is rounded,
+    below 2^-8), or a sum or an output is not finite; also for a row that keeps nothing. The tile is then done again from `restart` with exact softmax.
   }];
   let arguments = (ins AttnTile_StateType:$state);
   let results = (outs I1:$lost);
