@@ -174,22 +174,46 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
     result.output[d] = kept.empty() ? 0 : sum[d] / total;
   *result.lse = kept.empty() ? -std::numeric_limits<double>::infinity() : double(maximum + std::log(total));
   if (result.outputMagnitude)
-    measure<T>(kept, total, at, result);
+    measure<T>(kept, total, row, at, result);
 }
 
-/// What an element changes by, at most, where every weight and every score is off by a part of itself, per that part.
+/// The sizes of the terms of a product, whatever the product itself: it is rounded at these.
+double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow) const {
+  llvm::SmallVector<double, 128> q(extents.headDim), k(extents.headDim);
+  query->read(queryRow * extents.headDim, extents.headDim, q.data());
+  key->read(keyRow * extents.headDim, extents.headDim, k.data());
+  double sum = 0;
+  for (int64_t d = 0; d < extents.headDim; ++d)
+    sum += std::abs(q[d] * k[d]);
+  return sum * std::abs(scale);
+}
+
+/// What an element changes by where every weight and every score is off by a part of itself, all to the same side, and
+/// every product by a part of its terms, to any side; per that part.
 template <typename T>
-void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, const Position &at, const Result &result) {
-  std::vector<double> v(extents.valueDim);
+void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const Position &at, const Result &result) {
+  std::vector<double> v(extents.valueDim), squares(extents.valueDim);
+  double lseSquares = 0;
   std::fill_n(result.outputMagnitude, extents.valueDim, 0);
   *result.lseMagnitude = kept.empty() ? 0 : 1;
   for (const Kept<T> &entry : kept) {
     double share = entry.weight / total, score = std::abs(entry.score);
-    value->read((getFirstKey(at) + entry.key) * extents.valueDim, extents.valueDim, v.data());
-    *result.lseMagnitude += share > 0 ? share * score : 0;
-    for (int64_t d = 0; d < extents.valueDim; ++d)
-      result.outputMagnitude[d] += share > 0 ? share * (std::abs(v[d]) + score * std::abs(v[d] - result.output[d])) : 0;
+    int64_t keyRow = getFirstKey(at) + entry.key;
+    if (!(share > 0))
+      continue;
+    double product = share * getScoreMagnitude(row, keyRow);
+    value->read(keyRow * extents.valueDim, extents.valueDim, v.data());
+    *result.lseMagnitude += share * score;
+    lseSquares += product * product;
+    for (int64_t d = 0; d < extents.valueDim; ++d) {
+      double distance = std::abs(v[d] - result.output[d]);
+      result.outputMagnitude[d] += share * (std::abs(v[d]) + score * distance);
+      squares[d] += product * distance * product * distance;
+    }
   }
+  *result.lseMagnitude += std::sqrt(lseSquares);
+  for (int64_t d = 0; d < extents.valueDim; ++d)
+    result.outputMagnitude[d] += std::sqrt(squares[d]);
 }
 
 void AttentionRows::evaluate(int64_t row, const Result &result) {

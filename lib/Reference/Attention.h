@@ -51,7 +51,8 @@ private:
   template <typename T>
   void evaluateIn(std::optional<Program> &score, int64_t row, const Result &result);
   template <typename T>
-  void measure(llvm::ArrayRef<Kept<T>> kept, T total, const Position &at, const Result &result);
+  void measure(llvm::ArrayRef<Kept<T>> kept, T total, int64_t row, const Position &at, const Result &result);
+  double getScoreMagnitude(int64_t queryRow, int64_t keyRow) const;
 
   Extents extents;
   Precision precision;

@@ -26,8 +26,8 @@ struct RowSample {
   int64_t total = 0;                // rows of the whole tensor
   std::vector<int64_t> rows;        // which, ascending
   std::vector<double> values;       // rows.size() * width
-  /// Exact, of results of attention: how an element responds to errors of its weights w and scores s, in proportion to
-  /// their size: sum w (|v| + |s| |v - out|) / sum w, and 1 + sum w |s| / sum w of a log-sum-exp.
+  /// Exact, of results of attention: how an element responds to errors of its weights and scores in proportion to
+  /// their size, and of products in proportion to their terms (docs/Spec.md, Numerics).
   std::vector<double> magnitudes;
 };
 

@@ -188,7 +188,8 @@ def AttnTile_CheckOp : AttnTile_Op<"check"> {
   let summary = "May weights have been lost, or scores have left the range of f32?";
   let description = [{
     True where some sum is small (below 2^-60; with a score region, where the distance from the reference is rounded,
-    below 2^-8), or a sum or an output is not finite; also for a row that keeps nothing. The tile is then done again from `restart` with exact softmax.
+    below 2^-8), or a sum or an output is not finite; also for a row that keeps nothing. The tile is then done again
+    from `restart` with exact softmax.
   }];
   let arguments = (ins AttnTile_StateType:$state);
   let results = (outs I1:$lost);
