@@ -37,9 +37,11 @@ public:
 
   SmallVector<Type> types() const {
     SmallVector<Type> all;
-    for (Value value : values)
-      for (Type type : *componentTypes(value.getType()))
+    for (Value value : values) {
+      SmallVector<Type> components = *componentTypes(value.getType());
+      for (Type type : components)
         all.push_back(b.likeLanes(type, b.isVaryingInKernel(value)));
+    }
     return all;
   }
 
