@@ -35,7 +35,7 @@ void Uniformity::visitBlock(Block &block) {
 }
 
 // Each list flows into the values at the same position.
-static auto flows(ValueRange from, ValueRange to) { return llvm::zip_equal(from, to); }
+static auto flows(ValueRange from, ValueRange to) { return llvm::zip_equal(std::move(from), std::move(to)); }
 
 void Uniformity::visitLoop(Operation *op) {
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
