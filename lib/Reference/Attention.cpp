@@ -197,17 +197,19 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
   std::fill_n(result.outputMagnitude, extents.valueDim, 0);
   *result.lseMagnitude = kept.empty() ? 0 : 1;
   for (const Kept<T> &entry : kept) {
+    // A score at the end of the range is there by clamping, not by rounding.
+    bool isClamped = entry.score == std::numeric_limits<float>::max();
     double share = entry.weight / total, score = std::abs(entry.score);
     int64_t keyRow = getFirstKey(at) + entry.key;
     if (!(share > 0))
       continue;
-    double product = share * getScoreMagnitude(row, keyRow);
+    double product = isClamped ? 0 : share * getScoreMagnitude(row, keyRow);
     value->read(keyRow * extents.valueDim, extents.valueDim, v.data());
     *result.lseMagnitude += share * score;
     lseSquares += product * product;
     for (int64_t d = 0; d < extents.valueDim; ++d) {
       double distance = std::abs(v[d] - result.output[d]);
-      result.outputMagnitude[d] += share * (std::abs(v[d]) + score * distance);
+      result.outputMagnitude[d] += share * (std::abs(v[d]) + (isClamped ? 0 : score * distance));
       squares[d] += product * distance * product * distance;
     }
   }

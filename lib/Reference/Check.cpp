@@ -9,8 +9,7 @@ using namespace mlir;
 namespace attn {
 namespace {
 
-/// Numbers below it may count as 0.
-constexpr double kSmallest = 0x1p-100;
+constexpr double kSmallest = Comparison::kSmallest;
 
 /// Infinite where one side is not finite and the other is not the same.
 double getError(double got, double expected) {
@@ -20,24 +19,23 @@ double getError(double got, double expected) {
   return std::isfinite(error) ? error : std::numeric_limits<double>::infinity();
 }
 
-/// What an error is measured by.
-double getMagnitude(const RowSample &exact, size_t index) {
-  double size = std::abs(exact.values[index]);
-  if (!exact.magnitudes.empty() && std::isfinite(exact.magnitudes[index]))
-    size = std::max(std::isfinite(size) ? size : 0, exact.magnitudes[index]);
-  return std::isfinite(size) ? size : 0;
-}
-
 /// The largest error of straight f32 by magnitude; an implementation that overflows is no measure.
 double getPlainError(const RowSample &exact, const RowSample &plain) {
   double largest = 0;
   for (size_t index = 0; index < exact.values.size(); ++index)
     if (double error = getError(plain.values[index], exact.values[index]); error >= kSmallest && std::isfinite(error))
-      largest = std::max(largest, error / (getMagnitude(exact, index) + kSmallest));
+      largest = std::max(largest, error / (exact.getMagnitude(index) + kSmallest));
   return largest;
 }
 
 } // namespace
+
+double RowSample::getMagnitude(size_t index) const {
+  double size = std::abs(values[index]);
+  if (!magnitudes.empty() && std::isfinite(magnitudes[index]))
+    size = std::max(std::isfinite(size) ? size : 0, magnitudes[index]);
+  return std::isfinite(size) ? size : 0;
+}
 
 Comparison compare(const RowSample &exact, const RowSample &plain, const HostTensor &actual) {
   Comparison result;
@@ -48,7 +46,7 @@ Comparison compare(const RowSample &exact, const RowSample &plain, const HostTen
     actual.read(number * exact.width, exact.width, row.data());
     for (int64_t d = 0; d < exact.width; ++d) {
       size_t index = k * exact.width + d;
-      double expected = exact.values[index], error = getError(row[d], expected), magnitude = getMagnitude(exact, index);
+      double expected = exact.values[index], error = getError(row[d], expected), magnitude = exact.getMagnitude(index);
       double bound = result.allowed * magnitude + kSmallest;
       if (error / bound <= worst)
         continue;

@@ -28,6 +28,9 @@ uint64_t divide(uint64_t a, uint64_t b) { return b ? a / b : 0; }
 uint64_t ceilDivide(uint64_t a, uint64_t b) { return b ? a / b + (a % b != 0) : 0; }
 uint64_t remainder(uint64_t a, uint64_t b) { return b ? a % b : 0; }
 
+/// The least number of a narrow type by -1: its quotient is not in the type.
+bool isTooLarge(C c) { return c.s(1) == -1 && c.s(0) == std::numeric_limits<int64_t>::min() >> (64 - c.op.width); }
+
 int64_t power(int64_t base, int64_t exponent) {
   if (exponent < 0)
     return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
@@ -127,8 +130,10 @@ void addIntegerOps(Table &table, StringRef dialect, llvm::ArrayRef<std::pair<Str
 
 void addIntegers(Table &table) {
   InstructionFunction add = INTEGER(c.u(0) + c.u(1)), sub = INTEGER(c.u(0) - c.u(1)), mul = INTEGER(c.u(0) * c.u(1)),
-                      divs = INTEGER(divide(c.s(0), c.s(1))), divu = INTEGER(divide(c.u(0), c.u(1))),
-                      floordivs = INTEGER(floorDivide(c.s(0), c.s(1))), ceildivs = INTEGER(ceilDivide(c.s(0), c.s(1))),
+                      divs = INTEGER(isTooLarge(c) ? 0 : divide(c.s(0), c.s(1))),
+                      divu = INTEGER(divide(c.u(0), c.u(1))),
+                      floordivs = INTEGER(isTooLarge(c) ? 0 : floorDivide(c.s(0), c.s(1))),
+                      ceildivs = INTEGER(isTooLarge(c) ? 0 : ceilDivide(c.s(0), c.s(1))),
                       ceildivu = INTEGER(ceilDivide(c.u(0), c.u(1))), rems = INTEGER(remainder(c.s(0), c.s(1))),
                       remu = INTEGER(remainder(c.u(0), c.u(1))), conjunction = INTEGER(c.u(0) & c.u(1)),
                       disjunction = INTEGER(c.u(0) | c.u(1)), exclusive = INTEGER(c.u(0) ^ c.u(1)),

@@ -68,6 +68,9 @@ struct Variant {
   double factor = 1;       // of queries
   int64_t poisonEvery = 0; // 0: never; each such key holds NaN or infinities
   bool poisonInfinite = false;
+  int64_t hugeEvery = 0; // 0: never; the first element of each such key (or query) is as large, either sign
+  double huge = 0;
+  bool hugeKeys = true, hugeQueries = false;
   int threads = 1;
   uint64_t seed = 0;
 };

@@ -57,12 +57,13 @@ private:
   HostTensors makeInputs(const Variant &variant);
   HostTensor makeInput(const Tensor &tensor, const Variant &variant, size_t number);
   void relate(const Attention &op, const Variant &variant, HostTensors &inputs);
+  void enlarge(const Variant &variant, const Attention &op, HostTensors &inputs);
   void poison(const Variant &variant, const Attention &op, HostTensors &inputs);
   HostTensor *inputOf(llvm::StringRef name, HostTensors &inputs);
   bool evaluate(func::FuncOp func, const HostTensors &inputs, Samples &results, Precision precision) {
     return succeeded(evaluateRows(func, inputs, /*maxRows=*/-1, /*seed=*/0, results, precision));
   }
-  bool makeSamples(const HostTensors &inputs, Samples &exact, std::vector<Samples> &plain, std::vector<Samples> &near);
+  bool makeSamples(const HostTensors &inputs, Samples &exact, std::vector<Samples> &plain);
   Outcome compare(const HostTensors &inputs, const HostTensors &results, const Variant &variant,
                   const std::string &where);
   void write(const HostTensors &inputs, const Variant &variant);
@@ -159,6 +160,28 @@ void Checker::relate(const Attention &op, const Variant &variant, HostTensors &i
   }
 }
 
+/// Products near the limits of f32 or beyond. There is one huge term in each, so that no order of terms is another sum,
+/// and no query overflows by its scale.
+void Checker::enlarge(const Variant &variant, const Attention &op, HostTensors &inputs) {
+  if (!variant.hugeEvery)
+    return;
+  double scale = 1, parsed;
+  for (const Attention &any : drawn.ops)
+    if (!llvm::StringRef(any.scale).getAsDouble(parsed))
+      scale = std::max(scale, std::abs(parsed));
+  for (bool isQuery : {false, true}) {
+    HostTensor *tensor = inputOf(isQuery ? op.query : op.key, inputs);
+    if (!tensor || !(isQuery ? variant.hugeQueries : variant.hugeKeys))
+      continue;
+    int64_t width = tensor->shape[3], rows = tensor->shape[1] * tensor->shape[2]; // alike in all batches
+    for (int64_t at = 0, e = tensor->getNumElements(); at < e; at += width)
+      if (int64_t row = at / width % rows; row % variant.hugeEvery == variant.hugeEvery - 1) {
+        double sign = (row / variant.hugeEvery * 2654435761u >> 7) % 2 ? -1 : 1;
+        tensor->setDouble(at, sign * variant.huge / (isQuery ? scale : 1));
+      }
+  }
+}
+
 /// Some keys hold NaN, their values NaN or infinities; rows that mask them must not notice.
 void Checker::poison(const Variant &variant, const Attention &op, HostTensors &inputs) {
   if (!variant.poisonEvery)
@@ -183,6 +206,8 @@ HostTensors Checker::makeInputs(const Variant &variant) {
   for (const Attention &op : drawn.ops)
     relate(op, variant, inputs);
   for (const Attention &op : drawn.ops)
+    enlarge(variant, op, inputs);
+  for (const Attention &op : drawn.ops)
     poison(variant, op, inputs);
   return inputs;
 }
@@ -195,46 +220,18 @@ void reverseRows(HostTensor &tensor) {
     tensor.setDouble(at, old.getDouble(at / width * width + width - 1 - at % width));
 }
 
-/// Moves every element by about an ulp and a half, or every row by some more, up or down. An exponent that is summed up
-/// from the negated reference on is rounded at the size of the reference, not at that of its terms.
-void disturb(HostTensor &tensor, uint64_t seed, bool byRow) {
-  double size = byRow ? 0x1p-21 : 0x1.8p-23;
-  for (int64_t at = 0, e = tensor.getNumElements(); at < e; ++at) {
-    if (!byRow || at % tensor.shape.back() == 0)
-      seed = seed * 6364136223846793005u + 1442695040888963407u;
-    tensor.setDouble(at, tensor.getDouble(at) * (1 + (seed >> 63 ? size : -size)));
-  }
-}
-
-/// The exact results, straight f32 results with sums in two orders, and exact results for inputs a little off, which
-/// say how much of an error no f32 implementation can avoid.
-bool Checker::makeSamples(const HostTensors &inputs, Samples &exact, std::vector<Samples> &plain,
-                          std::vector<Samples> &near) {
+/// The exact results, and straight f32 results with sums in two orders.
+bool Checker::makeSamples(const HostTensors &inputs, Samples &exact, std::vector<Samples> &plain) {
   plain.resize(1);
   if (!evaluate(func, inputs, exact, Precision::Exact) || !evaluate(func, inputs, plain[0], Precision::Single))
     return false;
+  if (drawn.ops.size() > 1 || drawn.ops[0].key == drawn.ops[0].value) // an output would have to be reversed as well
+    return true;
   HostTensors reversed = inputs;
-  if (drawn.ops.size() == 1) { // else an output would have to be reversed with them
-    HostTensor *query = inputOf(drawn.ops[0].query, reversed), *key = inputOf(drawn.ops[0].key, reversed);
-    if (drawn.ops[0].key != drawn.ops[0].value) {
-      reverseRows(*query);
-      reverseRows(*key);
-      plain.resize(2);
-      if (!evaluate(func, reversed, plain[1], Precision::Single))
-        return false;
-    }
-  }
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
-    HostTensors off = inputs;
-    for (const Attention &op : drawn.ops)
-      for (const std::string &name : {op.query, op.key})
-        if (HostTensor *tensor = inputOf(name, off))
-          disturb(*tensor, seed * 77, /*byRow=*/seed == 2);
-    near.emplace_back();
-    if (!evaluate(func, off, near.back(), Precision::Exact))
-      return false;
-  }
-  return true;
+  reverseRows(*inputOf(drawn.ops[0].query, reversed));
+  reverseRows(*inputOf(drawn.ops[0].key, reversed));
+  plain.emplace_back();
+  return evaluate(func, reversed, plain[1], Precision::Single);
 }
 
 /// Are two numbers of one kind: finite, NaN, the same infinity?
@@ -244,80 +241,46 @@ bool isAlike(double a, double b) {
   return std::isnan(a) ? std::isnan(b) : a == b;
 }
 
-/// How far the other results are from the exact one, where all are finite.
-double distance(const RowSample &exact, llvm::ArrayRef<const RowSample *> others, int64_t at) {
-  double most = 0;
-  for (const RowSample *other : others)
-    if (std::isfinite(other->values[at]) && std::isfinite(exact.values[at]))
-      most = std::max(most, std::abs(other->values[at] - exact.values[at]));
-  return most;
-}
-
-/// The largest finite number among queries, keys and values.
-double largestOperand(const HostTensors &inputs) {
-  double largest = 0;
-  for (const HostTensor &input : inputs)
-    if (input.getRank() == 4 && input.isFloat())
-      for (int64_t at = 0, e = input.getNumElements(); at < e; ++at)
-        if (double size = std::abs(input.getDouble(at)); std::isfinite(size))
-          largest = std::max(largest, size);
-  return largest;
-}
-
 Outcome Checker::compare(const HostTensors &inputs, const HostTensors &results, const Variant &variant,
                          const std::string &where) {
   Samples exact, folded;
-  std::vector<Samples> plain, near;
-  if (!makeSamples(inputs, exact, plain, near))
+  std::vector<Samples> plain;
+  if (!makeSamples(inputs, exact, plain))
     return fail("reference", where + "the reference fails\n");
   if (!evaluate(*canonical->getOps<func::FuncOp>().begin(), inputs, folded, Precision::Exact))
     return fail("reference", where + "the reference fails on the canonical form\n");
-  double largest = largestOperand(inputs);
-  // Equal weights are all rounded the same way in a sum; the first reference is a product, and exponents of scores that
-  // are something else may be as large as 2^60 can take.
-  double roundings = 16;
-  for (const Attention &op : drawn.ops)
-    roundings += 0.25 * double(op.keys.get(variant.variables)) + (op.score ? 48 : 0);
-  for (auto [number, result] : llvm::enumerate(results)) {
+  for (size_t number = 0; number < results.size(); ++number) {
+    const HostTensor &result = results[number];
     const RowSample &wanted = exact[number];
-    llvm::SmallVector<const RowSample *> others;
-    for (const Samples &sample : llvm::concat<const Samples>(plain, near))
-      others.push_back(&sample[number]);
-    double unavoidable = 0; // of the whole result
-    for (int64_t at = 0; at < int64_t(wanted.values.size()); ++at)
-      unavoidable = std::max(unavoidable, distance(wanted, others, at));
-    for (int64_t row = 0; row < int64_t(wanted.rows.size()); ++row) {
-      int64_t begin = row * wanted.width, end = begin + wanted.width;
-      double inRow = 0, size = result.getRank() == 4 ? largest : 1; // a logarithm of a sum near 1 has its error
-      for (int64_t at = begin; at < end; ++at) {
-        inRow = std::max(inRow, distance(wanted, others, at));
-        size = std::max(size, std::isfinite(wanted.values[at]) ? std::abs(wanted.values[at]) : 0);
+    double part = 0; // of the natural magnitude, that an error may be
+    for (const Samples &sample : plain)
+      part = std::max(part, attn::compare(wanted, sample[number], result).allowed);
+    if (drawn.ops.size() > 1) // one op multiplies the errors of another by its scores
+      part *= 16;
+    for (int64_t at = 0; at < result.getNumElements(); ++at) {
+      double value = wanted.values[at], got = result.getDouble(at), fold = folded[number].values[at],
+             allowed = part * wanted.getMagnitude(at) + Comparison::kSmallest;
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << where << "result " << number << " (" << toString(result) << "), element " << at << ": ";
+      auto fits = [&](double value) {
+        return isAlike(got, value) && (!std::isfinite(value) || std::abs(got - value) <= allowed);
+      };
+      if (!isAlike(value, fold) || std::abs(value - fold) > allowed) { // constants are folded in f32
+        os << "the canonical form means " << fold << " instead of " << value << "\n";
+        return fail("canonical form", text);
       }
-      double allowed = std::max(4 * inRow, 2 * unavoidable) + roundings * 0x1p-24 * size;
-      for (int64_t at = begin; at < end; ++at) {
-        double value = wanted.values[at], got = result.getDouble(at), fold = folded[number].values[at];
-        std::string text;
-        llvm::raw_string_ostream os(text);
-        os << where << "result " << number << " (" << toString(result) << "), element " << at << ": ";
-        if (!isAlike(value, fold) || std::abs(value - fold) > allowed) { // constants are folded in f32
-          os << "the canonical form means " << fold << " instead of " << value << "\n";
-          return fail("canonical form", text);
-        }
-        auto fits = [&](double value) {
-          return isAlike(got, value) && (!std::isfinite(value) || std::abs(got - value) <= allowed);
-        };
-        // Where f32 overflows on the way and double does not, either is right.
-        auto overflows = [&](const RowSample *plain) {
-          return !isAlike(value, plain->values[at]) && fits(plain->values[at]);
-        };
-        // A weight too small for f32 may or may not carry a NaN or infinity of its value into the row.
-        bool poisoned = (variant.poisonEvery || drawn.ops.size() > 1) && !std::isfinite(value);
-        if (fits(value) || poisoned || llvm::any_of(others, overflows))
-          continue;
-        os << got << " instead of " << value << ", plain f32 " << plain[0][number].values[at] << ", allowed " << allowed
-           << "\n";
-        return fail("mismatch", text);
-      }
+      // Where f32 overflows on the way and double does not, either is right.
+      auto overflows = [&](const Samples &plain) {
+        return !isAlike(value, plain[number].values[at]) && fits(plain[number].values[at]);
+      };
+      // A weight too small for f32 may or may not carry a NaN or infinity of its value into the row.
+      bool poisoned = (variant.poisonEvery || drawn.ops.size() > 1) && !std::isfinite(value);
+      if (fits(value) || poisoned || llvm::any_of(plain, overflows))
+        continue;
+      os << got << " instead of " << value << ", plain f32 " << plain[0][number].values[at] << ", allowed " << allowed
+         << "\n";
+      return fail("mismatch", text);
     }
   }
   return {};

@@ -129,6 +129,10 @@ void Generator::drawVariants() {
     variant.factor = pick({1.0, 1.0, 1.0, 1.0, 0.0, 0.01, 10.0, 100.0});
     variant.poisonEvery = chance(20) ? pick<int64_t>({2, 7, 31, 90}) : 0;
     variant.poisonInfinite = chance(40);
+    variant.hugeEvery = chance(25) ? pick<int64_t>({1, 3, 8, 50}) : 0;
+    variant.huge = pick({std::numeric_limits<double>::infinity(), 3e38, 1e38, 1e37, 1e20});
+    variant.hugeQueries = chance(40);
+    variant.hugeKeys = !variant.hugeQueries || chance(60);
     variant.threads = int(between(1, 3));
     variant.seed = random();
     drawn.variants.push_back(variant);

@@ -175,14 +175,13 @@ private:
     set([](Case &c) { c.schedule = {}; }, !(best.schedule.queryTile || best.schedule.keyTile || best.schedule.group ||
                                             best.schedule.split || !best.schedule.reindex));
     set([](Case &c) { c.cpu = "native"; }, best.cpu == "native");
-    for (Variant &variant : best.variants)
-      (void)variant;
     for (size_t v = 0; v < best.variants.size(); ++v) {
       set([&](Case &c) { c.variants[v].layout = Layout::Contiguous; }, best.variants[v].layout == Layout::Contiguous);
       set([&](Case &c) { c.variants[v].guard = Guard::None; }, best.variants[v].guard == Guard::None);
       set([&](Case &c) { c.variants[v].relation = Relation::Free; }, best.variants[v].relation == Relation::Free);
       set([&](Case &c) { c.variants[v].factor = 1; }, best.variants[v].factor == 1);
       set([&](Case &c) { c.variants[v].poisonEvery = 0; }, best.variants[v].poisonEvery == 0);
+      set([&](Case &c) { c.variants[v].hugeEvery = 0; }, best.variants[v].hugeEvery == 0);
       set([&](Case &c) { c.variants[v].threads = 1; }, best.variants[v].threads == 1);
       for (size_t k = 0; k < best.isStatic.size(); ++k)
         for (int64_t part : {16, 4, 2, 1}) {

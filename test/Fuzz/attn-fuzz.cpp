@@ -55,8 +55,9 @@ void report(uint64_t number, const Case &drawn, const Outcome &outcome) {
     for (int64_t value : variant.variables)
       outs() << ' ' << value;
     outs() << ", layout " << int(variant.layout) << ", guard " << int(variant.guard) << ", relation "
-           << int(variant.relation) << ", factor " << variant.factor << ", poison " << variant.poisonEvery
-           << ", threads " << variant.threads << "\n";
+           << int(variant.relation) << ", factor " << variant.factor << ", poison " << variant.poisonEvery << ", huge "
+           << (variant.hugeKeys ? "k" : "") << (variant.hugeQueries ? "q" : "") << " " << variant.huge << " every "
+           << variant.hugeEvery << ", threads " << variant.threads << "\n";
   }
   outs() << again.kind << ": " << again.message << "\n";
   outs().flush();

@@ -29,6 +29,8 @@ struct RowSample {
   /// Exact, of results of attention: how an element responds to errors of its weights and scores in proportion to
   /// their size, and of products in proportion to their terms (docs/Spec.md, Numerics).
   std::vector<double> magnitudes;
+  /// What errors of an element are measured by: its magnitude, or its size; 0 where neither is finite.
+  double getMagnitude(size_t index) const;
 };
 
 /// Evaluates `func` on `inputs`. Float results have f64 elements in Exact precision, else the type they are declared
@@ -57,11 +59,12 @@ int64_t chooseRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, d
 /// Our result against the exact one. Errors count by the natural magnitude of their element, so that one large element
 /// does not excuse all others. Straight f32 may be lucky where there are few elements, hence the floor.
 struct Comparison {
-  static constexpr double kFloor = 0x1p-22; // 2 ulp of f32
-  double allowed = kFloor;                  // by magnitude: twice the largest error of straight f32, or the floor
-  double maxError = 0;                      // absolute; infinite where one is not finite and the other differs
-  double plainError = 0;                    // of straight f32 at that magnitude
-  double bound = 0;                         // of maxError
+  static constexpr double kFloor = 0x1p-22;     // 2 ulp of f32
+  static constexpr double kSmallest = 0x1p-100; // smaller numbers may count as 0
+  double allowed = kFloor;                      // by magnitude: twice the largest error of straight f32, or the floor
+  double maxError = 0;                          // absolute; infinite where one is not finite and the other differs
+  double plainError = 0;                        // of straight f32 at that magnitude
+  double bound = 0;                             // of maxError
   int64_t worst = -1;           // flat index of the element with the largest error by its bound: the four above are its
   double got = 0, expected = 0; // there
   bool passed() const { return maxError <= bound; }

@@ -81,8 +81,10 @@ static Value exp2Portable(Emit &e, Value x, const Reference &reference) {
 }
 
 Reference Emit::reference(Value minusM, ExpForm form) {
-  if (form == ExpForm::AVX512)
-    return {mulf(minusM, splat(4)), {}, {}};
+  if (form == ExpForm::AVX512) { // infinite, it is made NaN: no weight gets lost in silence
+    Value offset = mulf(minusM, splat(4));
+    return {fma(offset, splat(0), offset), {}, {}};
+  }
   Value near = cmpf(arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, minusM), splat(0x1p19f));
   return {select(near, fma(minusM, splat(4), splat(kRound)), splat(NAN)), subf(splat(-31.5f), minusM),
           subf(splat(31.75f), minusM)};

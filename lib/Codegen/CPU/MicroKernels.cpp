@@ -134,8 +134,9 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
       scale = e.mulf(scale, e.scalar(0.25f));
     guessReference(e, q, body.args[5], slot, row, body.args[6], scale, dim, queries);
     if (!isNatural())
-      e.loop(e.index(0), e.index(queries), block.lanes,
-             [&](Value j) { e.vstore(e.roundUp(e.vload(slot, j)), slot, j); });
+      e.loop(e.index(0), e.index(queries), block.lanes, [&](Value j) { // scores above the largest shall show as huge
+        e.vstore(e.roundUp(e.atLeast(e.vload(slot, j), e.splat(-kLargestScore))), slot, j);
+      });
     zero(e, slot, e.index(queries), e.index(2 * queries));
     zero(e, slot, at.output, e.mul(valueDim, queries));
 

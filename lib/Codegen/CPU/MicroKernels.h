@@ -30,6 +30,9 @@ struct RegisterBlock {
   ExpForm exp = ExpForm::AVX512;
 };
 
+/// FLT_MAX in quarters of an exponent, and a little less, so that its log-sum-exp is finite.
+constexpr float kLargestScore = 0x1.715474p126f;
+
 class MicroKernels {
 public:
   MicroKernels(mlir::ModuleOp module, llvm::StringRef prefix, RegisterBlock block, tile::StateType state,

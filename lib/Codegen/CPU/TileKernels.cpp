@@ -8,8 +8,6 @@ using namespace mlir;
 namespace attn::cpu {
 
 static constexpr float kQuarterLog2e = 0.360673760222240853f;
-// FLT_MAX in quarters of an exponent, and a little less, so that its log-sum-exp is finite.
-static constexpr float kLargestScore = 0x1.715474p126f;
 
 // What `softmax` and `raise` share: arguments and the scores of a block of key rows.
 // slot, head_dim, value_dim, weights, key, row, count, then, where there is a region: batch, head, position of the

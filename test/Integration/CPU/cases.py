@@ -340,7 +340,8 @@ def overflow(s):
         {7: every(big), 90: every(big)}, {150: one(big)}, {j: every(-big) for j in range(0, m, 3)}, {j: every(-big) for j in range(m)},
         {j: every(big if j % 2 else -big) for j in range(0, m, 5)}, {11: one(INF), 190: one(INF)}, {j: one(-INF) for j in range(0, m, 2)},
         {j: one(-INF) for j in range(m)}, {3: one(INF), 4: one(-INF), 5: one(big)}, {60: one(nan)},
-        {j: one(-3e38 + 1e36 * (j % 7)) for j in range(m)}, {j: one(2.5e38 + 1e37 * (j % 7)) for j in range(m)}]  # finite, not in powers of 2
+        {j: one(-3e38 + 1e36 * (j % 7)) for j in range(m)}, {j: one(2.5e38 + 1e37 * (j % 7)) for j in range(m)},  # finite, not in powers of 2
+        {j: one(4e37 + 1e36 * (j % 7)) for j in range(m)}]  # times 10 infinite, but not in quarters of an exponent
     random.seed(5)
     normal = [[random.gauss(0, 1) for _ in range(d)] for _ in range(m)]
     keys = [head.get(j, normal[j]) for head in heads for j in range(m)]
