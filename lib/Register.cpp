@@ -2,6 +2,7 @@
 
 #include "attn/Register.h"
 #include "attn/Codegen/CPU/Passes.h"
+#include "attn/Codegen/GPU/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
 #include "attn/Pattern/IntervalModels.h"
@@ -42,6 +43,7 @@ void registerAllPasses() {
   registerAttnSchedulePasses();
   registerAttnTilingPasses();
   registerAttnCodegenCPUPasses();
+  registerAttnCodegenGPUPasses();
   registerPipelines();
 }
 

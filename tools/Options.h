@@ -50,12 +50,7 @@ struct Missing {
 };
 
 constexpr Missing kMissing[] = {
-    {"target", "cuda", "there is no code for GPUs yet; use --target=cpu"},
     {"target", "cuda-emulated", "there is no code for GPUs yet; use --target=cpu"},
-    {"chip", "", "names a GPU, and there is no code for GPUs yet; use --target=cpu and --cpu=NAME"},
-    {"emit", "gpu", "there is no code for GPUs yet; use --emit=cpu"},
-    {"emit", "ptx", "there is no code for GPUs yet; use --emit=asm"},
-    {"emit", "cubin", "there is no code for GPUs yet; use --emit=object"},
     {"preset", "", "there are no presets yet; give a SPEC.mlir, as those in examples/"},
     {"set", "", "is for presets, and there are none yet; write the parameter in a SPEC.mlir"},
     {"list-presets", "", "there are no presets yet; give a SPEC.mlir, as those in examples/"},

@@ -3,6 +3,7 @@
 
 #include "attn/Support/Errors.h"
 #include "attn/Target/Header.h"
+#include "attn/Target/PTX.h"
 #include "attn/Target/Picture.h"
 #include "attn/Target/Report.h"
 #include "llvm/Support/FileSystem.h"
@@ -61,11 +62,28 @@ Error writeStage(ModuleOp module, const CompileRequest &request, llvm::raw_ostre
     buildSchedule(passes, request.options);
   if (request.emit >= Emit::Tile)
     buildTiling(passes, request.options);
-  if (request.emit >= Emit::CPU)
+  if (request.emit == Emit::CPU)
     buildCPU(passes, request.options);
+  if (request.emit == Emit::GPU)
+    buildGPU(passes, request.options);
   if (failed(passes.run(*copy)))
     return toldAlready();
   copy->print(os);
+  return Error::success();
+}
+
+Error writePTX(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
+  FailureOr<std::string> ptx = compileToPTX(module, request.options);
+  if (failed(ptx))
+    return toldAlready();
+  if (request.emit == Emit::PTX) {
+    os << *ptx;
+    return Error::success();
+  }
+  llvm::Expected<std::string> cubin = assemblePTX(*ptx, request.options.gpu->chip);
+  if (!cubin)
+    return cubin.takeError();
+  os << *cubin;
   return Error::success();
 }
 
@@ -186,7 +204,11 @@ Error writeSpec(ModuleOp module, const CompileRequest &request, llvm::raw_pwrite
   case Emit::Schedule:
   case Emit::Tile:
   case Emit::CPU:
+  case Emit::GPU:
     return writeStage(module, request, os);
+  case Emit::PTX:
+  case Emit::Cubin:
+    return writePTX(module, request, os);
   case Emit::LLVM:
   case Emit::Asm:
   case Emit::Object:

@@ -2,7 +2,9 @@
 #include "attn/Pipelines/Pipelines.h"
 
 #include "attn/Codegen/CPU/Passes.h"
+#include "attn/Codegen/GPU/Passes.h"
 #include "attn/Schedule/Passes.h"
+#include "attn/Target/PTX.h"
 #include "attn/Tiling/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,6 +31,8 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   select.group = options.schedule.group;
   select.split = options.schedule.split;
   select.reindex = options.schedule.reindex;
+  if (options.gpu)
+    select.chip = options.gpu->chip;
   pm.addPass(createSelectSchedule(select));
 }
 
@@ -45,6 +49,26 @@ void buildCPU(OpPassManager &pm, const CompileOptions &options) {
   entries.x86 = llvm::Triple(options.target.triple).isX86();
   pm.addPass(createLowerEntryPoints(entries));
   pm.addPass(createLowerCPUMath());
+}
+
+void buildGPU(OpPassManager &pm, const CompileOptions &options) {
+  ConvertAttnTileToGPUOptions convert;
+  convert.tensorCores = convert.asyncCopies = options.gpu->tensorCores;
+  pm.addPass(createConvertAttnTileToGPU(convert));
+  OpPassManager &device = pm.nest<gpu::GPUModuleOp>();
+  device.addPass(createLowerGPUMath());
+  device.addPass(createCanonicalizerPass());
+  device.addPass(createCSEPass());
+  device.addPass(createLoopInvariantCodeMotionPass());
+}
+
+void buildNVVM(OpPassManager &pm, const CompileOptions &) {
+  OpPassManager &device = pm.nest<gpu::GPUModuleOp>();
+  device.addPass(createSCFToControlFlowPass());
+  device.addPass(createConvertToLLVMPass());
+  device.addPass(createReconcileUnrealizedCastsPass());
+  device.addPass(createCanonicalizerPass());
+  device.addPass(createCSEPass());
 }
 
 void buildLLVM(OpPassManager &pm, const CompileOptions &) {
@@ -103,6 +127,21 @@ static bool hasAssertions() {
 #else
   return true;
 #endif
+}
+
+FailureOr<std::string> compileToPTX(ModuleOp spec, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> module = spec.clone();
+  PassManager pm(spec.getContext());
+  buildSchedule(pm, options);
+  buildTiling(pm, options);
+  buildGPU(pm, options);
+  buildNVVM(pm, options);
+  if (failed(pm.run(*module)))
+    return failure();
+  auto devices = module->getOps<gpu::GPUModuleOp>();
+  if (devices.empty())
+    return spec.emitError("has no attention op to compile for a GPU");
+  return emitPTX(*devices.begin(), options.gpu->chip);
 }
 
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {

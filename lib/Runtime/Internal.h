@@ -33,6 +33,7 @@ typedef struct {
   AttnMemRef *tensors;
   int64_t *extents;
   int64_t *definers;
+  void *stream; /* of a GPU */
 } AttnCall;
 
 /* One kernel of a call, ready to plan and run. */
@@ -81,6 +82,7 @@ struct attn_plan {
   AttnPlan *plans;
   AttnTables **tables;
   int64_t *extents; /* by symbol */
+  struct AttnDevicePlan **device; /* one per kernel; null without a GPU */
 };
 
 enum { ATTN_ERROR_SIZE = 512 };
@@ -105,6 +107,8 @@ static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /* b > 0. */
 static inline int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
+
+static inline int on_device(const AttnCall *call) { return call->program.function->device == kDLCUDA; }
 
 static inline int64_t element_bytes(const AttnTensor *tensor) { return (tensor->bits + 7) / 8; }
 
@@ -133,6 +137,27 @@ int64_t attn_chunk_begin(const AttnKernel *kernel, int64_t key_count, int64_t pa
 
 /* run.c: runs the kernels in order, on all threads where `threads`. Nothing is written unless the answer is ATTN_OK. */
 int attn_run(AttnLaunch *launches, int64_t count, int threads);
+
+AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part);
+
+/* device.c: the same on a GPU. Objects for a CPU are built without it. */
+#ifdef ATTN_DEVICE
+int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index);
+void attn_device_plan_free(struct AttnDevicePlan *plan);
+int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy);
+int attn_device_run(AttnCall *call, const attn_plan *plan);
+int attn_device_internals(AttnCall *call);
+void attn_device_free_internals(AttnCall *call);
+int attn_device_check(AttnCall *call);
+#else
+static inline int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index) { return ATTN_NO_DEVICE; }
+static inline void attn_device_plan_free(struct AttnDevicePlan *plan) {}
+static inline int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy) { return ATTN_NO_DEVICE; }
+static inline int attn_device_run(AttnCall *call, const attn_plan *plan) { return ATTN_NO_DEVICE; }
+static inline int attn_device_internals(AttnCall *call) { return ATTN_NO_DEVICE; }
+static inline void attn_device_free_internals(AttnCall *call) {}
+static inline int attn_device_check(AttnCall *call) { return ATTN_NO_DEVICE; }
+#endif
 
 /* merge.c: the parts of the rows of one item become output and lse, and are used up. `token` is that of its
  * first row. */

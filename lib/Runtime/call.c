@@ -45,6 +45,8 @@ static int check(AttnCall *call, const DLTensor *const *args, int mode) {
 }
 
 static int run(AttnCall *call, const attn_plan *plan) {
+  if (on_device(call))
+    return attn_device_run(call, plan);
   const AttnFunction *function = call->program.function;
   AttnLaunch *launches = malloc(((size_t)function->num_kernels + 1) * sizeof(AttnLaunch));
   int status = ATTN_OUT_OF_MEMORY;
@@ -70,18 +72,28 @@ static int plan_or_run(AttnCall *call, int mode, attn_plan **plan) {
 
 int attn_call(const AttnFunction *function, const char *strings, void *const *code, const DLTensor *const *args,
               int mode, attn_plan **plan) {
-  AttnCall call = {.program = open_program(function, strings, code)};
+  return attn_call_on(function, strings, code, args, mode, plan, NULL);
+}
+
+int attn_call_on(const AttnFunction *function, const char *strings, void *const *code, const DLTensor *const *args,
+                 int mode, attn_plan **plan, void *stream) {
+  AttnCall call = {.program = open_program(function, strings, code), .stream = stream};
   if (mode == ATTN_CALL_PLAN && !plan)
     return ATTN_FAIL(&call, ATTN_NULL_ARGUMENT, "the place for the plan is %s", "null");
   int status = open_call(&call);
   if (status != ATTN_OK)
     return status;
   status = check(&call, args, mode);
+  if (status == ATTN_OK && on_device(&call))
+    status = attn_device_check(&call);
   if (status == ATTN_OK && mode != ATTN_CALL_PLAN)
-    status = attn_allocate_internals(&call);
+    status = on_device(&call) ? attn_device_internals(&call) : attn_allocate_internals(&call);
   if (status == ATTN_OK)
     status = plan_or_run(&call, mode, plan);
-  attn_free_internals(&call);
+  if (on_device(&call))
+    attn_device_free_internals(&call);
+  else
+    attn_free_internals(&call);
   free(call.tensors);
   return status;
 }

@@ -19,9 +19,10 @@ static int check_pointer(const Argument *arg) {
 }
 
 static int check_device(const Argument *arg) {
-  int type = (int)arg->got->device.device_type;
-  return type == kDLCPU ? ATTN_OK
-                        : REFUSE(arg, ATTN_WRONG_DEVICE, "device type is %d, expected %d (CPU)", type, (int)kDLCPU);
+  int type = (int)arg->got->device.device_type, expected = (int)arg->call->program.function->device;
+  return type == expected ? ATTN_OK
+                          : REFUSE(arg, ATTN_WRONG_DEVICE, "device type is %d, expected %d (%s)", type, expected,
+                                   expected == kDLCPU ? "CPU" : "CUDA");
 }
 
 static int check_rank(const Argument *arg) {

@@ -38,20 +38,50 @@ static int build_tables(AttnCall *call, const AttnProblem *problem, AttnTables *
   return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the tables of the %s", "mask");
 }
 
-static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
-  AttnProblem problem = attn_make_problem(call, index);
-  int status = build_tables(call, &problem, &plan->tables[index]);
+/* What the mask asks of captured tensors is answered on the host. */
+static int fetch_captured(AttnCall *call, AttnProblem *problem, AttnMemRef *copies) {
+  const AttnKernel *kernel = problem->kernel;
+  for (int64_t k = 0; k < kernel->num_captured; k++)
+    copies[k].base = NULL;
+  for (int64_t t = 0; t < kernel->num_tables; t++) {
+    int64_t k = kernel->tables[t].operand;
+    if (copies[k].base || call->program.tensors[kernel->captured[k]].role == ATTN_CONSTANT)
+      continue;
+    int status = attn_device_fetch(call, kernel->captured[k], &copies[k]);
+    if (status != ATTN_OK)
+      return status;
+    problem->captured[k] = &copies[k];
+  }
+  return ATTN_OK;
+}
+
+static int plan_problem(AttnCall *call, AttnProblem *problem, int64_t index, attn_plan *plan) {
+  int status = build_tables(call, problem, &plan->tables[index]);
   if (status != ATTN_OK)
     return status;
-  Reading reading = {NULL, &problem, plan->tables[index]};
-  if (problem.kernel->has_mask)
-    reading.classify = (AttnClassify)call->program.code[problem.kernel->code_classify];
-  status = attn_plan_build(problem.kernel, &problem.shape, classify, &reading, &plan->plans[index]);
+  Reading reading = {NULL, problem, plan->tables[index]};
+  if (problem->kernel->has_mask)
+    reading.classify = (AttnClassify)call->program.code[problem->kernel->code_classify];
+  status = attn_plan_build(problem->kernel, &problem->shape, classify, &reading, &plan->plans[index]);
   return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the %s", "plan");
+}
+
+static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
+  AttnProblem problem = attn_make_problem(call, index);
+  if (!on_device(call))
+    return plan_problem(call, &problem, index, plan);
+  AttnMemRef copies[ATTN_MAX_OPERANDS];
+  int status = fetch_captured(call, &problem, copies);
+  if (status == ATTN_OK)
+    status = plan_problem(call, &problem, index, plan);
+  for (int64_t k = 0; k < problem.kernel->num_captured; k++)
+    free(copies[k].base);
+  return status == ATTN_OK ? attn_device_plan(call, plan, index) : status;
 }
 
 static void release(attn_plan *plan) {
   for (int64_t k = 0; k < plan->num_kernels; k++) {
+    attn_device_plan_free(plan->device[k]);
     attn_plan_release(&plan->plans[k]);
     attn_tables_free(plan->tables[k]);
   }
@@ -61,7 +91,7 @@ static void release(attn_plan *plan) {
 /* One allocation for the object and its arrays; all fields are of 8 bytes. */
 static attn_plan *allocate(const AttnFunction *function) {
   size_t kernels = (size_t)function->num_kernels;
-  size_t bytes = sizeof(attn_plan) + kernels * (sizeof(AttnPlan) + sizeof(AttnTables *)) +
+  size_t bytes = sizeof(attn_plan) + kernels * (sizeof(AttnPlan) + sizeof(AttnTables *) + sizeof(void *)) +
                  (size_t)function->num_symbols * sizeof(int64_t);
   attn_plan *plan = calloc(1, bytes);
   if (!plan)
@@ -71,7 +101,8 @@ static attn_plan *allocate(const AttnFunction *function) {
   plan->num_kernels = function->num_kernels;
   plan->plans = (AttnPlan *)(plan + 1);
   plan->tables = (AttnTables **)(plan->plans + kernels);
-  plan->extents = (int64_t *)(plan->tables + kernels);
+  plan->device = (struct AttnDevicePlan **)(plan->tables + kernels);
+  plan->extents = (int64_t *)(plan->device + kernels);
   return plan;
 }
 

@@ -18,7 +18,7 @@ static float *partials_of(const AttnLaunch *launch, int64_t pair, const AttnItem
   return launch->partials + rows * (launch->problem.value_dim + 2);
 }
 
-static AttnTask make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part) {
+AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part) {
   const AttnProblem *problem = &launch->problem;
   const AttnKernel *kernel = problem->kernel;
   AttnClassRows rows = attn_class_rows(kernel, &problem->shape, item->class_index);
@@ -70,7 +70,7 @@ static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
   int64_t part = index % parts, head = index / parts % shared, rest = index / parts / shared;
   int64_t pair = rest / items * shared + head;
   const AttnItem *item = &launch->tasks.items[rest % items];
-  AttnTask task = make_task(launch, pair, item, part);
+  AttnTask task = attn_make_task(launch, pair, item, part);
   float *partials = parts > 1 ? partials_of(launch, pair, item, part) : NULL;
   if (partials && task.key_begin == task.key_end) {
     clear_part(launch, partials, item->rows);
@@ -83,7 +83,7 @@ static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
 static void merge_item(const AttnLaunch *launch, int64_t index) {
   int64_t pair = index / launch->tasks.num_items;
   const AttnItem *item = &launch->tasks.items[index % launch->tasks.num_items];
-  AttnTask task = make_task(launch, pair, item, 0);
+  AttnTask task = attn_make_task(launch, pair, item, 0);
   attn_merge(&launch->problem, partials_of(launch, pair, item, 0), launch->tasks.parts, task.batch, task.head,
              task.query_token + task.row * task.query_step, task.query_step, item->rows);
 }

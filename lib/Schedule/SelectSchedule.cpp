@@ -154,12 +154,30 @@ ScheduleChoice Chooser::choose() {
   chooseKeys();
   chooseSplit();
   auto schedule = ScheduleAttr::get(op.getContext(), queryTile, keyTile, /*tail_tile=*/target.lanes, granule, group,
-                                    span, split, tasks, reindexing.kind, reindexing.size);
+                                    span, split, tasks, reindexing.kind, reindexing.size,
+                                    /*warps=*/0, /*stages=*/2);
   return {schedule, std::move(reasons)};
 }
 
 struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
+
+  void selectForGPU(const ScheduleOverrides &overrides) {
+    std::string error;
+    FailureOr<GPUModel> gpu = GPUModel::get(chip, error);
+    if (failed(gpu)) {
+      getOperation().emitError(error);
+      return signalPassFailure();
+    }
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getScheduleAttr())
+        return;
+      FailureOr<ScheduleChoice> choice = chooseGPUSchedule(op, *gpu, overrides);
+      if (failed(choice))
+        return signalPassFailure();
+      op.setScheduleAttr(choice->schedule);
+    });
+  }
 
   void runOnOperation() override {
     TargetModel target;
@@ -171,6 +189,8 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     for (auto [cost, given] : llvm::zip(target.costs.pair, pairCosts))
       cost = given;
     ScheduleOverrides overrides{queryTile, keyTile, group, split, reindex};
+    if (!chip.empty())
+      return selectForGPU(overrides);
     getOperation().walk([&](AttentionOp op) {
       if (!op.getScheduleAttr())
         op.setScheduleAttr(chooseSchedule(op, target, overrides).schedule);

@@ -30,6 +30,9 @@ tile::ScoreUnit getScoreUnit(AttentionOp op);
 mlir::func::FuncOp buildTask(mlir::OpBuilder &builder, const KernelSource &source, llvm::StringRef name,
                              int64_t queryTile);
 
+/// Builds the same function for threads that share a buffer (a GPU): one query tile per task, no scratch.
+mlir::func::FuncOp buildBufferTask(mlir::OpBuilder &builder, const KernelSource &source, llvm::StringRef name);
+
 /// Fills the body of a modify or mask op with the score or mask region of the attention, in arith, math and memref ops.
 /// `tensors` are the memrefs of the captured tensors, `members` the bitmaps of the membership tables, `qkv` the memrefs
 /// of query, key and value (only their extents are read).

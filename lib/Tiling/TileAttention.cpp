@@ -25,12 +25,13 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   config.depends_head = source.hasMask && depends.head;
   config.query_tile = s.getQueryTile();
   config.tail_tile = s.getTailTile();
-  config.tail_limit = s.getQueryTile() - s.getTailTile() + 1;
+  config.tail_limit = s.getWarps() ? 0 : s.getQueryTile() - s.getTailTile() + 1;
   config.key_tile = s.getKeyTile();
   config.key_granule = s.getGranule();
   config.group_tiles = s.getGroup();
   config.split_keys = s.getSplit();
   config.split_tasks = s.getTasks();
+  config.warps = s.getWarps();
   config.natural_partials = getScoreUnit(op) == tile::ScoreUnit::Natural;
   return config;
 }
@@ -60,7 +61,10 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
         return failure();
       classify = FlatSymbolRefAttr::get(b.getContext(), classifyName);
     }
-    buildTask(b, source, taskName, source.schedule.getQueryTile());
+    if (source.schedule.getWarps())
+      buildBufferTask(b, source, taskName);
+    else
+      buildTask(b, source, taskName, source.schedule.getQueryTile());
     if (!oneWidth)
       buildTask(b, source, tailName, source.schedule.getTailTile());
 

@@ -18,9 +18,11 @@ struct Options {
   cl::opt<std::string> spec{cl::Positional, cl::desc("SPEC.mlir"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Output file; - is standard output"), cl::value_desc("FILE"), cl::init("-"),
                               cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu"), cl::init("cpu"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda (cpu)"), cl::init("cpu"), cl::cat(category)};
   cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ... (native)"),
                            cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
+  cl::opt<std::string> chip{"chip", cl::desc("The GPU: sm_80, sm_86, sm_90, ... (sm_80)"), cl::value_desc("NAME"),
+                            cl::init("sm_80"), cl::cat(category)};
   cl::opt<std::string> triple{"triple", cl::desc("Another machine, as aarch64-linux-gnu (this one)"),
                               cl::value_desc("TRIPLE"), cl::cat(category)};
   cl::opt<Switch> threads{"threads", cl::desc("Run on all OpenMP threads (on)"), cl::init(Switch::On),
@@ -30,7 +32,10 @@ struct Options {
                                 clEnumValN(Emit::Schedule, "schedule", "with a schedule on every op"),
                                 clEnumValN(Emit::Tile, "tile", "loops over tiles"),
                                 clEnumValN(Emit::CPU, "cpu", "vector code and entry points"),
+                                clEnumValN(Emit::GPU, "gpu", "warp code (cuda)"),
                                 clEnumValN(Emit::LLVM, "llvm", "LLVM IR"), clEnumValN(Emit::Asm, "asm", "assembly"),
+                                clEnumValN(Emit::PTX, "ptx", "PTX (cuda)"),
+                                clEnumValN(Emit::Cubin, "cubin", "machine code of a GPU, by ptxas (cuda)"),
                                 clEnumValN(Emit::Object, "object", "an object file"),
                                 clEnumValN(Emit::Shared, "shared", "a shared library"),
                                 clEnumValN(Emit::Header, "header", "the C header of the object"),
@@ -52,11 +57,25 @@ struct Options {
 
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
+/// Stages that only one of the targets has.
+Error checkEmit(Emit emit, bool cuda) {
+  bool onlyCPU = emit == Emit::CPU || emit == Emit::Asm || emit == Emit::Shared;
+  bool onlyGPU = emit == Emit::GPU || emit == Emit::PTX || emit == Emit::Cubin;
+  if (cuda && onlyCPU)
+    return fail("--emit=cpu, asm and shared are for --target=cpu; use --emit=gpu, ptx or object");
+  if (!cuda && onlyGPU)
+    return fail("--emit=gpu, ptx and cubin are for --target=cuda; use --emit=cpu, asm or object");
+  return Error::success();
+}
+
 Error readOptions(const Options &given, attn::CompileRequest &request) {
   if (given.spec.empty())
     return fail("no spec given; give a SPEC.mlir, or - for standard input");
-  if (given.target != "cpu")
-    return fail("--target=" + given.target + " is not known; cpu is");
+  bool cuda = given.target == "cuda";
+  if (given.target != "cpu" && !cuda)
+    return fail("--target=" + given.target + " is not known; cpu and cuda are");
+  if (!cuda && given.chip.getNumOccurrences())
+    return fail("--chip is for --target=cuda; a CPU is named by --cpu");
   request.emit = given.emit;
   request.name = sys::path::stem(given.spec).str();
   request.function = given.function;
@@ -71,6 +90,14 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
   if (failed(target))
     return fail(message);
   request.options.target = *target;
+  if (cuda) {
+    auto gpu = attn::GPUModel::get(given.chip, message);
+    if (failed(gpu))
+      return fail(message);
+    request.options.gpu = *gpu;
+  }
+  if (Error error = checkEmit(given.emit, cuda))
+    return error;
   request.options.threads = given.threads == Switch::On;
   request.options.verify = true;
   request.inputs.random = true;

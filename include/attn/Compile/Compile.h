@@ -12,10 +12,10 @@
 namespace attn {
 
 /// What to write; in the order of the stages, then what is told about them.
-enum class Emit { Attn, Schedule, Tile, CPU, LLVM, Asm, Object, Shared, Header, SVG, Report };
+enum class Emit { Attn, Schedule, Tile, CPU, GPU, LLVM, Asm, PTX, Cubin, Object, Shared, Header, SVG, Report };
 
 /// Whether the bytes are for a linker and not for a person.
-inline bool isBinary(Emit emit) { return emit == Emit::Object || emit == Emit::Shared; }
+inline bool isBinary(Emit emit) { return emit == Emit::Cubin || emit == Emit::Object || emit == Emit::Shared; }
 
 struct CompileRequest {
   Emit emit = Emit::Object;

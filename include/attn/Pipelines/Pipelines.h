@@ -1,6 +1,7 @@
 //===- Pipelines.h - One function per arrow ---------------------*- C++ -*-===//
 //
 //   spec --buildSchedule--> schedule --buildTiling--> tile --buildCPU--> cpu --buildLLVM--> llvm --> object
+//                                                         --buildGPU--> gpu --buildNVVM--> nvvm --> PTX
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_PIPELINES_PIPELINES_H
@@ -14,7 +15,8 @@
 namespace attn {
 
 struct CompileOptions {
-  TargetModel target;
+  TargetModel target;          // the CPU; of a GPU kernel, the host's
+  std::optional<GPUModel> gpu; // compile kernels for it
   ScheduleOverrides schedule;
   bool threads = true;
   /// Verify the IR behind every pass. A build with assertions always does; it is about an eighth of the time of a
@@ -29,6 +31,10 @@ void buildSchedule(mlir::OpPassManager &pm, const CompileOptions &options);
 void buildTiling(mlir::OpPassManager &pm, const CompileOptions &options);
 /// attn_tile -> vector code and C entry points.
 void buildCPU(mlir::OpPassManager &pm, const CompileOptions &options);
+/// attn_tile -> a gpu.module of structured warp code, which the emulator runs.
+void buildGPU(mlir::OpPassManager &pm, const CompileOptions &options);
+/// the gpu.module -> the LLVM dialect.
+void buildNVVM(mlir::OpPassManager &pm, const CompileOptions &options);
 /// vector code -> the LLVM dialect.
 void buildLLVM(mlir::OpPassManager &pm, const CompileOptions &options);
 
@@ -37,6 +43,9 @@ void registerPipelines();
 
 /// What a compiled module exports: NAME, NAME_plan and NAME_run of every function.
 std::vector<std::string> entryNames(mlir::ModuleOp spec);
+
+/// Spec (not changed) to PTX for options.gpu.
+mlir::FailureOr<std::string> compileToPTX(mlir::ModuleOp spec, const CompileOptions &options);
 
 /// Spec (not changed) to an LLVM module ready for code generation.
 mlir::FailureOr<NativeModule> compileToNative(mlir::ModuleOp spec, const CompileOptions &options);

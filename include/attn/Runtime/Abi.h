@@ -75,6 +75,8 @@ typedef struct {
   /* Floats of scratch a task needs: base + per_dim * head_dim + per_value_dim * value_dim. */
   int64_t scratch_base, scratch_per_dim, scratch_per_value_dim;
   int64_t code_classify, code_task, code_tail; /* indices into the code pointer list; tail may equal task */
+  /* On a GPU code_task is a getter const AttnImage *(void), and these are offsets of names into the strings. */
+  int64_t kernel_name, merge_name;
 } AttnKernel;
 
 typedef struct {
@@ -83,6 +85,7 @@ typedef struct {
   int64_t num_tensors, num_symbols, num_kernels;
   int64_t num_arguments; /* the first num_arguments tensors are the C arguments: inputs, then outputs */
   int64_t threads;       /* 1: tasks run on all OpenMP threads */
+  int64_t device;        /* DLDeviceType of the arguments: kDLCPU or kDLCUDA */
   /* followed by AttnTensor[num_tensors], AttnSymbol[num_symbols], AttnKernel[num_kernels] */
 } AttnFunction;
 
@@ -124,6 +127,14 @@ typedef struct {
 #define ATTN_TASK_FIELD(Name, name) int64_t name;
 #include "attn/Runtime/Fields.def"
 } AttnTask;
+
+/* What a block of GPU threads computes, in every (batch, query head): the grid is all blocks of the first pair,
+ * then those of the next. The kernel puts in batch and heads itself. `plan_tile` is the query tile in a row of the plan, `partial_row` the first row
+ * of its partial results among those of its pair. */
+typedef struct {
+  AttnTask task;
+  int64_t plan_tile, partial_row;
+} AttnBlock;
 
 /* Runs one task. `operands`: query, key, value, out, lse (null if none), then captured and MEMBERS tables in table
  * order. `offsets` points at the entry of the task's first query tile, `runs` at the whole list. `scratch` is 64-byte

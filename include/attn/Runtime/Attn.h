@@ -22,13 +22,15 @@ enum AttnStatus {
   ATTN_NULL_ARGUMENT = 1, /* a null tensor, null shape, or null data of a tensor that has elements */
   ATTN_WRONG_RANK = 2,
   ATTN_WRONG_DTYPE = 3,
-  ATTN_WRONG_DEVICE = 4, /* not kDLCPU */
+  ATTN_WRONG_DEVICE = 4, /* not kDLCPU; of functions for a GPU, not kDLCUDA */
   ATTN_WRONG_EXTENT = 5, /* not the extent the spec fixes, or not the extent another argument has, or 2^31 and more */
   ATTN_WRONG_STRIDE = 6, /* the last dimension must be contiguous */
   ATTN_MISALIGNED = 7,   /* data must be aligned to the size of an element */
   ATTN_OVERLAP = 8,      /* an output shares memory with an input, another output, or itself */
   ATTN_OUT_OF_MEMORY = 9,
-  ATTN_WRONG_PLAN = 10 /* the plan is of another function or of other extents */
+  ATTN_WRONG_PLAN = 10,   /* the plan is of another function or of other extents */
+  ATTN_NO_DEVICE = 11,    /* no CUDA driver, no GPU, or one that the kernels were not compiled for */
+  ATTN_DEVICE_FAILED = 12 /* the CUDA driver refused a request; outputs may be touched */
 };
 
 typedef struct attn_plan attn_plan;

@@ -22,6 +22,10 @@ enum AttnCallMode {
 int attn_call(const AttnFunction *function, const char *strings, void *const *code, const DLTensor *const *args,
               int mode, attn_plan **plan);
 
+/* The same on a stream of the device that the arguments live on. */
+int attn_call_on(const AttnFunction *function, const char *strings, void *const *code, const DLTensor *const *args,
+                 int mode, attn_plan **plan, void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,6 +19,7 @@ def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
     Option<"l2Bytes", "l2-bytes", "int64_t", "1048576", "bytes of a core's second-level cache">,
     Option<"cores", "cores", "int64_t", "16", "cores to have work for">,
     ListOption<"pairCosts", "pair-costs", "double", "time of a pair in query tiles of 1, 2, 3 and 4 vectors, of a wide one">,
+    Option<"chip", "chip", "std::string", "\"\"", "choose for this GPU (sm_80, ...), not for a CPU">,
     Option<"queryTile", "query-tile", "int64_t", "0", "query rows of a tile; 0: choose">,
     Option<"keyTile", "key-tile", "int64_t", "0", "key rows of a tile; 0: choose">,
     Option<"group", "group", "int64_t", "0", "query tiles of a task; 0: choose">,

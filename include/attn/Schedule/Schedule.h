@@ -3,6 +3,7 @@
 #define ATTN_SCHEDULE_SCHEDULE_H
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Schedule/GPUModel.h"
 #include "attn/Schedule/TargetModel.h"
 #include <string>
 #include <vector>
@@ -23,6 +24,10 @@ struct ScheduleChoice {
 /// Chooses how an attention op is cut into tiles on a target: from the shape of its mask, head_dim, vector width and
 /// cache.
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides = {});
+
+/// The same for a GPU. Fails, with a located message, where no tile fits the chip.
+mlir::FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu,
+                                                  const ScheduleOverrides &overrides = {});
 
 } // namespace attn
 

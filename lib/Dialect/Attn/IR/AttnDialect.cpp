@@ -38,7 +38,8 @@ void AttnDialect::initialize() {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile, int64_t keyTile,
                                    int64_t tailTile, int64_t granule, int64_t group, int64_t span, int64_t split,
-                                   int64_t tasks, ReindexKind reindex, int64_t reindexSize) {
+                                   int64_t tasks, ReindexKind reindex, int64_t reindexSize, int64_t warps,
+                                   int64_t stages) {
   std::pair<StringRef, int64_t> sizes[] = {
       {"query_tile", queryTile}, {"key_tile", keyTile}, {"tail_tile", tailTile},
       {"granule", granule},      {"group", group},      {"span", span},
@@ -55,5 +56,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (reindex == ReindexKind::Dense && reindexSize != 1)
     return emitError() << "reindex = dense needs reindex_size = 1, not " << reindexSize
                        << "; leave it out or choose residue or block (S3)";
+  if (warps < 0 || stages < 2)
+    return emitError() << "warps must be at least 0 and stages at least 2, not " << warps << " and " << stages
+                       << " (S4)";
+  if (warps && (queryTile % (16 * warps) != 0 || keyTile % 16 != 0))
+    return emitError() << "for " << warps << " warps query_tile must be a multiple of " << 16 * warps
+                       << ", and key_tile of 16, not " << queryTile << " and " << keyTile << " (S5)";
   return success();
 }

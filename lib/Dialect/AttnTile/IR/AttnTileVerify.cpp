@@ -34,6 +34,16 @@ LogicalResult StateType::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
+LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t slots, int64_t rows,
+                                 int64_t width, Type element) {
+  if (slots < 1 || rows < 1 || width < 1)
+    return emitError() << "a buffer of " << slots << " slots of " << rows << " by " << width
+                       << " elements holds nothing; give each at least 1 (T18)";
+  if (!element.isF32() && !element.isF16() && !element.isBF16())
+    return emitError() << "a buffer cannot hold elements of type " << element << "; use f32, f16 or bf16 (T18)";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -58,6 +68,21 @@ static LogicalResult verifyMatrix(Operation *op, StringRef name, Value matrix, i
   else
     error << columns << " columns, but the state says " << width;
   return error << "; make the extents agree (T10)";
+}
+
+/// A slot of a buffer of `rows` rows of `width` columns.
+static LogicalResult verifySlot(Operation *op, StringRef name, BufferType type, int64_t rows, int64_t width) {
+  if (type.getRows() == rows && type.getWidth() == width)
+    return success();
+  return op->emitOpError() << name << " is of type " << type << ", but a slot of " << rows << " by " << width
+                           << " elements is needed here; make the buffer agree with tile and state (T19)";
+}
+
+/// Key or value rows of a tile: a matrix, or a slot of a buffer.
+static LogicalResult verifyRows(Operation *op, StringRef name, Value rows, int64_t keys, int64_t width) {
+  if (auto buffer = dyn_cast<BufferType>(rows.getType()))
+    return verifySlot(op, name, buffer, keys, width);
+  return verifyMatrix(op, name, rows, width);
 }
 
 /// A memref of floats in a row.
@@ -93,15 +118,33 @@ LogicalResult BeginOp::verify() {
 }
 
 LogicalResult ScoreOp::verify() {
-  return failure(failed(verifyMatrix(*this, "key", getKey(), getState().getType().getDim())) ||
+  int64_t keys = getTile().getType().getKeys();
+  return failure(failed(verifyRows(*this, "key", getKey(), keys, getState().getType().getDim())) ||
                  failed(verifyQueries(*this, getTile().getType(), getState().getType())));
 }
 
 LogicalResult SoftmaxOp::verify() { return verifyQueries(*this, getScores().getType(), getState().getType()); }
 
 LogicalResult AccumulateOp::verify() {
-  return failure(failed(verifyMatrix(*this, "value", getValue(), getState().getType().getValueDim())) ||
+  int64_t keys = getWeights().getType().getKeys();
+  return failure(failed(verifyRows(*this, "value", getValue(), keys, getState().getType().getValueDim())) ||
                  failed(verifyQueries(*this, getWeights().getType(), getState().getType())));
+}
+
+LogicalResult FetchOp::verify() {
+  BufferType buffer = getBuffer().getType();
+  if (failed(verifyMatrix(*this, "source", getSource(), buffer.getWidth())))
+    return failure();
+  Type element = cast<MemRefType>(getSource().getType()).getElementType();
+  if (element == buffer.getElement())
+    return success();
+  return emitOpError() << "source has elements of type " << element << ", the buffer of type " << buffer.getElement()
+                       << "; use one type (T20)";
+}
+
+LogicalResult StartOp::verify() {
+  StateType state = getState().getType();
+  return verifySlot(*this, "query", getQuery().getType(), state.getQueries(), state.getDim());
 }
 
 LogicalResult FinishOp::verify() {

@@ -24,6 +24,8 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     - S1: query_tile, key_tile, tail_tile, granule, group, span and reindex_size are at least 1; split and tasks are at least 0
     - S2: key_tile is a multiple of granule
     - S3: reindex = dense has reindex_size = 1
+    - S4: warps is at least 0, and stages at least 2
+    - S5: with warps, query_tile is a multiple of 16 * warps, and key_tile a multiple of 16
   }];
   let parameters = (ins
     Attn_Size<"48", "query rows of a tile">:$query_tile,
@@ -36,7 +38,9 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     Attn_Size<"32", "tasks to aim for: below it groups get smaller, then keys are split; 0: neither">:$tasks,
     DefaultValuedParameter<"::attn::ReindexKind", "::attn::ReindexKind::Dense",
                            "how the mask falls into smaller dense problems">:$reindex,
-    Attn_Size<"1", "the modulus or block size of the reindexing">:$reindex_size);
+    Attn_Size<"1", "the modulus or block size of the reindexing">:$reindex_size,
+    Attn_Size<"0", "warps of a block of GPU threads, which share a query tile; 0: code for a CPU">:$warps,
+    Attn_Size<"2", "tiles of keys and values that a block has in shared memory, under way or in use">:$stages);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -100,7 +100,8 @@ def AttnTile_RestartOp : AttnTile_Op<"restart", [AllTypesMatch<["state", "result
 
 def AttnTile_ScoreOp : AttnTile_Op<"score", [Pure]> {
   let summary = "S^T = K Q^T for `count` key rows from `row`, in the unit of the state";
-  let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$key, Index:$row, Index:$count);
+  let description = "Of a buffer, `row` names the slot, and the tile is as high as the slot.";
+  let arguments = (ins AttnTile_StateType:$state, AnyTypeOf<[AnyMemRef, AttnTile_BufferType]>:$key, Index:$row, Index:$count);
   let results = (outs AttnTile_TileType:$tile);
   let assemblyFormat = [{
     $state `,` $key `[` $row `]` `rows` `(` $count `)` attr-dict `:` type($state) `,` type($key) `->` type($tile)
@@ -172,9 +173,9 @@ def AttnTile_AccumulateOp : AttnTile_Op<"accumulate", [AllTypesMatch<["state", "
   let summary = "O^T += V^T P^T for the tile's key rows from `row`";
   let description = [{
     With `skip_zero`, a weight of 0 adds nothing whatever the value row holds, so that a NaN or an infinity of a masked key
-    cannot reach the output.
+    cannot reach the output. Of a buffer, `row` names the slot.
   }];
-  let arguments = (ins AttnTile_TileType:$weights, AnyMemRef:$value, Index:$row, Index:$count, AttnTile_StateType:$state,
+  let arguments = (ins AttnTile_TileType:$weights, AnyTypeOf<[AnyMemRef, AttnTile_BufferType]>:$value, Index:$row, Index:$count, AttnTile_StateType:$state,
                        UnitAttr:$skip_zero);
   let results = (outs AttnTile_StateType:$result);
   let assemblyFormat = [{
@@ -218,5 +219,7 @@ def AttnTile_FinishPartialOp : AttnTile_Op<"finish_partial"> {
   let assemblyFormat = "$state `,` $partials `[` $row `]` `rows` `(` $rows `)` attr-dict `:` type($state) `,` type($partials)";
   let hasVerifier = 1;
 }
+
+include "attn/Dialect/AttnTile/IR/AttnTileBufferOps.td"
 
 #endif

@@ -1,0 +1,45 @@
+/* What the runtime asks of the machine that runs GPU kernels. A compiled object has it from the CUDA driver (cuda.c); a
+ * process that emulates GPUs defines it itself.
+ *
+ * Everything is ordered by `stream`, as in CUDA; null is the default stream. A function that answers a text failed, and the
+ * text says how: it is a constant or lives as long as the thread.
+ */
+#ifndef ATTN_RUNTIME_DEVICE_H
+#define ATTN_RUNTIME_DEVICE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The kernels of an object. `cubin` is null where no ptxas took part. */
+typedef struct {
+  const char *ptx; /* ends with a 0 */
+  const void *cubin;
+  int64_t cubin_bytes;
+} AttnImage;
+
+typedef struct {
+  const AttnImage *image;
+  const char *kernel;
+  int64_t blocks, threads; /* of the grid; of a block */
+  int64_t shared_bytes;    /* of a block */
+  void *const *parameters; /* where each one lies, 8 bytes each */
+  int64_t num_parameters;
+} AttnDeviceLaunch;
+
+/* Is there a device? */
+const char *attn_device_start(void);
+const char *attn_device_allocate(int64_t bytes, void **memory, void *stream);
+/* Frees once what the stream holds is done. */
+const char *attn_device_release(void *memory, void *stream);
+/* Both wait until the copy is done: the host's memory is free for reuse. */
+const char *attn_device_write(void *device, const void *host, int64_t bytes, void *stream);
+const char *attn_device_read(void *host, const void *device, int64_t bytes, void *stream);
+const char *attn_device_launch(const AttnDeviceLaunch *launch, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

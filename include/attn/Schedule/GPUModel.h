@@ -1,0 +1,29 @@
+//===- GPUModel.h - What a GPU can do ---------------------------*- C++ -*-===//
+//
+// Everything about a GPU that decides tile sizes and code forms stands here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_SCHEDULE_GPUMODEL_H
+#define ATTN_SCHEDULE_GPUMODEL_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace attn {
+
+struct GPUModel {
+  std::string chip;               // as ptxas takes it: sm_80
+  bool tensorCores = false;       // mma.sync on f16 and bf16, ldmatrix, cp.async
+  int64_t sharedBytes = 48 << 10; // that one block can have
+  int64_t multiprocessorBytes = 64 << 10; // shared memory of a multiprocessor
+  int64_t multiprocessors = 80;   // of a typical card of the chip: how many blocks are worth having
+  static constexpr int64_t kRegisters = 65536; // of a multiprocessor
+
+  /// The model of `chip`. An unknown name is an error text that says what is known.
+  static mlir::FailureOr<GPUModel> get(llvm::StringRef chip, std::string &error);
+};
+
+} // namespace attn
+
+#endif // ATTN_SCHEDULE_GPUMODEL_H

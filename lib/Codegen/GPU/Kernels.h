@@ -1,0 +1,50 @@
+//===- Kernels.h - What each tile op does in a warp -------------*- C++ -*-===//
+#ifndef ATTN_LIB_CODEGEN_GPU_KERNELS_H
+#define ATTN_LIB_CODEGEN_GPU_KERNELS_H
+
+#include "Shape.h"
+
+namespace attn::cuda {
+
+/// A matrix of rows in global memory: pointer, rows, columns, elements between rows.
+struct GlobalRows {
+  Value pointer, rows, columns, stride;
+};
+
+/// Copies rows [row, row + count) of a matrix into shared memory at `to`, `capacity` rows by `layout`; what lies outside
+/// the rows or columns becomes 0. All threads of the block take part. Asynchronous where the chip can and where rows
+/// start at multiples of 16 bytes; otherwise element by element.
+void emitFetch(Emit &e, const KernelShape &shape, const SharedLayout &layout, GlobalRows from, Value row, Value count,
+               Value to, int64_t capacity);
+
+/// The queries of a block, fetched to shared memory at `query`, as a state that has seen no key.
+State emitBegin(Emit &e, const KernelShape &shape, Value query, Value factor, Value scale);
+
+/// S = Q K^T for a tile of `keys` key rows at `key` in shared memory: [row block][column block][element].
+Values emitScore(Emit &e, const KernelShape &shape, const State &state, Value key, int64_t keys);
+
+/// Raises the references where needed, adds the weights to the sums and leaves them in `scores`. `exact`: a score of
+/// +infinity counts as the largest number, and references are the row maxima.
+void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores, bool exact);
+
+/// O += P V for value rows at `value` in shared memory. `skipZero`: weight 0 adds nothing even to a NaN.
+void emitAccumulate(Emit &e, const KernelShape &shape, State &state, ValueRange weights, Value value, bool skipZero);
+
+/// Has any row of the block a sum or output that is no finite number?
+Value emitCheck(Emit &e, const KernelShape &shape, const State &state);
+
+/// Stores output rows [row, rows) and, where `lse` is not null, the log-sum-exp.
+struct OutputRows {
+  GlobalRows output;
+  Value lse, lseStride; // null: not asked for
+};
+void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRows to, Value row);
+
+/// Stores unnormalised rows for a merge: per row value_dim floats, then the reference (`natural`: as a score, otherwise
+/// as an exponent of 2), then the sum.
+void emitFinishPartial(Emit &e, const KernelShape &shape, const State &state, Value partials, Value row, Value rows,
+                       bool natural);
+
+} // namespace attn::cuda
+
+#endif // ATTN_LIB_CODEGEN_GPU_KERNELS_H

@@ -1,0 +1,269 @@
+//===- TilePatterns.cpp - Tile ops and memrefs to warp code ---------------===//
+#include "Descriptor.h"
+#include "Elements.h"
+#include "Kernel.h"
+#include "Kernels.h"
+
+using namespace mlir;
+
+namespace attn::cuda {
+
+int64_t slotBytes(tile::BufferType type, const KernelShape &shape) {
+  SharedLayout layout(llvm::alignTo(type.getWidth(), 16), shape.sharedBytes());
+  return type.getRows() * layout.pitch();
+}
+
+namespace {
+
+template <typename OpT>
+struct Pattern : OpConversionPattern<OpT> {
+  using Adaptor = typename OpConversionPattern<OpT>::OneToNOpAdaptor;
+
+  Pattern(TypeConverter &types, MLIRContext *context, const KernelShape &shape)
+      : OpConversionPattern<OpT>(types, context), shape(shape) {}
+
+  SharedLayout layoutOf(tile::BufferType type) const {
+    return SharedLayout(llvm::alignTo(type.getWidth(), 16), shape.sharedBytes());
+  }
+  /// The slot that (buffer, index) names.
+  Value slot(Emit &e, tile::BufferType type, Value buffer, Value index) const {
+    return e.at(buffer, e.mul(e.toI32(index), slotBytes(type, shape)));
+  }
+  GlobalRows rows(Emit &e, Value memref, ValueRange parts) const {
+    Descriptor d = Descriptor::read(e, cast<MemRefType>(memref.getType()), parts);
+    return {d.pointer, d.extents[0], d.extents[1], d.strides[0]};
+  }
+
+  const KernelShape &shape;
+};
+
+struct ConvertBuffer : Pattern<tile::BufferOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::BufferOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Value base = LLVM::AddressOfOp::create(rewriter, op.getLoc(), e.pointer(kShared), kSharedName);
+    rewriter.replaceOp(op, e.at(base, op->getAttrOfType<IntegerAttr>("offset").getInt()));
+    return success();
+  }
+};
+
+struct ConvertFetch : Pattern<tile::FetchOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::FetchOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    tile::BufferType type = op.getBuffer().getType();
+    emitFetch(e, shape, layoutOf(type), rows(e, op.getSource(), operands.getSource()), op.getRow(), op.getCount(),
+              slot(e, type, operands.getBuffer()[0], op.getSlot()), type.getRows());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertCommit : Pattern<tile::CommitOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::CommitOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
+    if (shape.asyncCopies)
+      Emit(rewriter, op.getLoc()).commitCopies();
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertAwait : Pattern<tile::AwaitOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::AwaitOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    if (shape.asyncCopies)
+      e.awaitCopies(op.getPending());
+    e.barrier();
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+// Where the scale is known to be above 0 it goes into the exponent, and products are scores as they are.
+struct ConvertStart : Pattern<tile::StartOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::StartOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    bool natural = op.getState().getType().getUnit() == tile::ScoreUnit::Natural;
+    FloatAttr known;
+    bool positive = matchPattern(op.getScale(), m_Constant(&known)) && known.getValueAsDouble() > 0;
+    bool late = positive && !natural;
+    Value factor = late ? e.f32(1) : op.getScale();
+    Value scale = late ? op.getScale() : e.f32(natural ? 1.44269504088896341f : 1);
+    State state = emitBegin(e, shape, operands.getQuery()[0], factor, scale);
+    rewriter.replaceOpWithMultiple(op, {state.registers()});
+    return success();
+  }
+};
+
+struct ConvertRestart : Pattern<tile::RestartOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::RestartOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    State state(shape, operands.getState());
+    llvm::fill(state.output, e.f32(0));
+    llvm::fill(state.sum, e.f32(0));
+    llvm::fill(state.maximum, e.f32(-std::numeric_limits<float>::infinity()));
+    rewriter.replaceOpWithMultiple(op, {state.registers()});
+    return success();
+  }
+};
+
+struct ConvertScore : Pattern<tile::ScoreOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::ScoreOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Value key = slot(e, cast<tile::BufferType>(op.getKey().getType()), operands.getKey()[0], op.getRow());
+    Values scores = emitScore(e, shape, State(shape, operands.getState()), key, op.getTile().getType().getKeys());
+    rewriter.replaceOpWithMultiple(op, {scores});
+    return success();
+  }
+};
+
+template <typename OpT, void (*emit)(Emit &, const KernelShape &, OpT, Values &)>
+struct ConvertRegion : Pattern<OpT> {
+  using Pattern<OpT>::Pattern;
+  LogicalResult matchAndRewrite(OpT op, typename Pattern<OpT>::Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Values scores(operands.getTile());
+    emit(e, this->shape, op, scores);
+    rewriter.replaceOpWithMultiple(op, {scores});
+    return success();
+  }
+};
+
+struct ConvertClip : Pattern<tile::ClipOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::ClipOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Values scores(operands.getTile());
+    emitClip(e, shape, op.getCount(), scores);
+    rewriter.replaceOpWithMultiple(op, {scores});
+    return success();
+  }
+};
+
+struct ConvertSoftmax : Pattern<tile::SoftmaxOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::SoftmaxOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    State state(shape, operands.getState());
+    Values scores(operands.getScores());
+    emitSoftmax(e, shape, state, scores, op.getExact());
+    rewriter.replaceOpWithMultiple(op, {scores, state.registers()});
+    return success();
+  }
+};
+
+struct ConvertAccumulate : Pattern<tile::AccumulateOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::AccumulateOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    State state(shape, operands.getState());
+    Value value = slot(e, cast<tile::BufferType>(op.getValue().getType()), operands.getValue()[0], op.getRow());
+    emitAccumulate(e, shape, state, operands.getWeights(), value, op.getSkipZero());
+    rewriter.replaceOpWithMultiple(op, {state.registers()});
+    return success();
+  }
+};
+
+struct ConvertCheck : Pattern<tile::CheckOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::CheckOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    rewriter.replaceOp(op, emitCheck(e, shape, State(shape, operands.getState())));
+    return success();
+  }
+};
+
+struct ConvertFinish : Pattern<tile::FinishOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::FinishOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    OutputRows to{rows(e, op.getOutput(), operands.getOutput()), {}, {}};
+    if (op.getLse()) {
+      Descriptor lse = Descriptor::read(e, cast<MemRefType>(op.getLse().getType()), operands.getLse());
+      to.lse = lse.pointer, to.lseStride = lse.strides[0];
+    }
+    emitFinish(e, shape, State(shape, operands.getState()), to, op.getRow());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ConvertFinishPartial : Pattern<tile::FinishPartialOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::FinishPartialOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    auto type = cast<tile::StateType>(op.getState().getType());
+    emitFinishPartial(e, shape, State(shape, operands.getState()), operands.getPartials()[0], op.getRow(), op.getRows(),
+                      type.getUnit() == tile::ScoreUnit::Natural);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Memrefs
+//===----------------------------------------------------------------------===//
+
+struct ConvertLoad : Pattern<memref::LoadOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(memref::LoadOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Descriptor d = Descriptor::read(e, op.getMemRefType(), operands.getMemref());
+    rewriter.replaceOp(op, e.load(op.getType(), d.address(e, op.getIndices())));
+    return success();
+  }
+};
+
+struct ConvertDim : Pattern<memref::DimOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(memref::DimOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    std::optional<int64_t> dim = op.getConstantIndex();
+    if (!dim)
+      return op.emitError("asks for the extent of a dimension that is not a constant");
+    Emit e(rewriter, op.getLoc());
+    rewriter.replaceOp(op, Descriptor::read(e, cast<MemRefType>(op.getSource().getType()), operands.getSource()).extents[*dim]);
+    return success();
+  }
+};
+
+struct ConvertSubView : Pattern<memref::SubViewOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(memref::SubViewOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Descriptor from = Descriptor::read(e, op.getSourceType(), operands.getSource());
+    auto valueOf = [&](OpFoldResult v) { return getValueOrCreateConstantIndexOp(rewriter, op.getLoc(), v); };
+    Values offsets = llvm::map_to_vector(op.getMixedOffsets(), valueOf);
+    Descriptor to{op.getType(), from.address(e, offsets), {}, {}};
+    llvm::SmallBitVector dropped = op.getDroppedDims();
+    for (int64_t d = 0, rank = from.extents.size(); d < rank; ++d) {
+      if (dropped[d])
+        continue;
+      to.extents.push_back(valueOf(op.getMixedSizes()[d]));
+      to.strides.push_back(e.make<arith::MulIOp>(from.strides[d], valueOf(op.getMixedStrides()[d])));
+    }
+    rewriter.replaceOpWithMultiple(op, {to.parts()});
+    return success();
+  }
+};
+
+} // namespace
+
+void populateTilePatterns(RewritePatternSet &patterns, TypeConverter &types, const KernelShape &shape) {
+  patterns.add<ConvertBuffer, ConvertFetch, ConvertCommit, ConvertAwait, ConvertStart, ConvertRestart, ConvertScore,
+               ConvertRegion<tile::ModifyOp, emitModify>, ConvertRegion<tile::MaskOp, emitMask>, ConvertClip,
+               ConvertSoftmax, ConvertAccumulate, ConvertCheck, ConvertFinish, ConvertFinishPartial, ConvertLoad,
+               ConvertDim, ConvertSubView>(types, patterns.getContext(), shape);
+}
+
+} // namespace attn::cuda

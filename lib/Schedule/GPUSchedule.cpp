@@ -1,0 +1,140 @@
+//===- GPUSchedule.cpp - Tile sizes for a GPU -----------------------------===//
+#include "attn/Pattern/Mask.h"
+#include "attn/Schedule/Schedule.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using llvm::formatv;
+
+namespace attn {
+namespace {
+
+constexpr int64_t kStages = 2, kWarp = 32;
+/// Output registers of a lane are value_dim / 2 per 16 query rows; beyond this width they and a tile of scores spill.
+constexpr int64_t kMaxValueDim = 256;
+
+/// A way to cut: query rows and warps of a block, keys of a tile.
+struct Cut {
+  int64_t queries, warps, keys;
+};
+
+class GPUChooser {
+public:
+  GPUChooser(AttentionOp op, const GPUModel &gpu, const ScheduleOverrides &overrides)
+      : op(op), gpu(gpu), overrides(overrides), dim(op.getQueryType().getShape().back()),
+        valueDim(op.getValueType().getShape().back()), element(op.getQueryType().getElementType()) {}
+
+  FailureOr<ScheduleChoice> choose();
+
+private:
+  void because(std::string reason) { reasons.push_back(std::move(reason)); }
+  bool tensorCores() { return gpu.tensorCores && !element.isF32(); }
+  SmallVector<Cut> candidates();
+  int64_t sharedBytes(const Cut &cut);
+  FailureOr<Cut> chooseCut();
+  void chooseReindexing();
+  std::string describeOccupancy(const Cut &cut);
+
+  AttentionOp op;
+  const GPUModel &gpu;
+  const ScheduleOverrides &overrides;
+  int64_t dim, valueDim;
+  Type element;
+  Reindexing reindexing;
+  std::vector<std::string> reasons;
+};
+
+// From the most work per byte fetched to the least. Register counts of ptxas that these follow: docs/Performance.md.
+SmallVector<Cut> GPUChooser::candidates() {
+  if (!tensorCores())
+    return {{64, 4, 32}, {64, 4, 16}, {32, 2, 16}, {16, 1, 16}};
+  int64_t wide = std::max(dim, valueDim);
+  SmallVector<Cut> cuts;
+  if (wide <= 64)
+    cuts.push_back({128, 4, 64});
+  if (wide <= 128)
+    cuts.push_back({128, 8, 64});
+  cuts.append({{128, 8, 32}, {64, 4, 64}, {64, 4, 32}, {64, 4, 16}, {32, 2, 16}, {16, 1, 16}});
+  return cuts;
+}
+
+int64_t GPUChooser::sharedBytes(const Cut &cut) {
+  int64_t bytes = tensorCores() ? 2 : 4;
+  auto pitch = [&](int64_t width) {
+    int64_t chunks = llvm::alignTo(width, 16) * bytes / 16;
+    return 16 * (chunks % 8 ? chunks | 1 : chunks);
+  };
+  return cut.queries * pitch(dim) + kStages * cut.keys * (pitch(dim) + pitch(valueDim));
+}
+
+FailureOr<Cut> GPUChooser::chooseCut() {
+  int64_t longest = op.getQueryType().getDimSize(2);
+  for (Cut cut : candidates()) {
+    if (overrides.queryTile)
+      cut.queries = overrides.queryTile, cut.warps = std::max<int64_t>(overrides.queryTile / 16, 1);
+    if (overrides.keyTile)
+      cut.keys = overrides.keyTile;
+    bool mostlyEmpty = !overrides.queryTile && longest > 0 && longest <= cut.queries / 2 && cut.queries > 16;
+    if (sharedBytes(cut) <= gpu.sharedBytes && !mostlyEmpty)
+      return cut;
+  }
+  return op.emitError() << "head_dim " << dim << " and value dimension " << valueDim << " need "
+                        << sharedBytes({16, 1, 16}) << " bytes of shared memory for the smallest tiles, but a block of "
+                        << gpu.chip << " has " << gpu.sharedBytes << "; use a smaller head_dim or another chip";
+}
+
+void GPUChooser::chooseReindexing() {
+  if (!overrides.reindex)
+    return because("reindexing off by option");
+  reindexing = findReindexing(op);
+  if (reindexing.kind != ReindexKind::Dense)
+    because(formatv("the mask keeps pairs of one {0} of {1}: smaller dense problems",
+                    reindexing.kind == ReindexKind::Residue ? "residue modulo" : "block", reindexing.size));
+}
+
+std::string GPUChooser::describeOccupancy(const Cut &cut) {
+  int64_t rowBlocks = cut.queries / 16 / cut.warps;
+  int64_t words = llvm::alignTo(valueDim, 16) / 2 * rowBlocks + cut.keys / 2 * rowBlocks;
+  if (tensorCores() && dim <= 128)
+    words += llvm::alignTo(dim, 16) / 4 * rowBlocks;
+  int64_t registers = std::min<int64_t>(llvm::alignTo(words + 64, 8), 255);
+  int64_t byRegisters = GPUModel::kRegisters / (registers * cut.warps * kWarp);
+  int64_t byShared = gpu.multiprocessorBytes / (sharedBytes(cut) + 1024);
+  return formatv("about {0} registers a thread and {1} KiB of shared memory a block: {2} blocks, {3} warps, per "
+                 "multiprocessor",
+                 registers, sharedBytes(cut) / 1024, std::max<int64_t>(std::min(byRegisters, byShared), 1),
+                 std::max<int64_t>(std::min(byRegisters, byShared), 1) * cut.warps);
+}
+
+FailureOr<ScheduleChoice> GPUChooser::choose() {
+  if (dim < 0 || valueDim < 0)
+    return op.emitError("GPU kernels need head_dim and value dimension in the types; write them in place of '?'");
+  if (valueDim > kMaxValueDim)
+    return op.emitError() << "a value dimension of " << valueDim << " has no GPU code; " << kMaxValueDim
+                          << " is the largest. Split the values and run the op once per part";
+  chooseReindexing();
+  FailureOr<Cut> cut = chooseCut();
+  if (failed(cut))
+    return failure();
+  because(tensorCores()      ? "products by mma.sync m16n8k16"
+          : element.isF32() ? "products by plain FMAs: f32 keeps its precision"
+                            : "products by plain FMAs: the chip has no mma.sync and ldmatrix of this form");
+  because(formatv("{0} query rows in {1} warps, {2} keys a tile, {3} tiles in shared memory", cut->queries, cut->warps,
+                  cut->keys, kStages));
+  because(describeOccupancy(*cut));
+  int64_t split = overrides.split ? overrides.split : 8 * cut->keys;
+  auto schedule =
+      ScheduleAttr::get(op.getContext(), cut->queries, cut->keys, /*tail_tile=*/cut->queries, /*granule=*/16,
+                        /*group=*/1, /*span=*/cut->keys, split, /*tasks=*/2 * gpu.multiprocessors, reindexing.kind,
+                        reindexing.size, cut->warps, kStages);
+  return ScheduleChoice{schedule, std::move(reasons)};
+}
+
+} // namespace
+
+FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu, const ScheduleOverrides &overrides) {
+  return GPUChooser(op, gpu, overrides).choose();
+}
+
+} // namespace attn

@@ -1,0 +1,196 @@
+//===- TaskFrame.cpp - What every form of a task shares -------------------===//
+#include "TaskFrame.h"
+#include "attn/Support/Names.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace attn {
+using namespace tile;
+
+static constexpr double kLog2e = 1.44269504088896341;
+
+Value TaskFrame::index(int64_t v) {
+  Value &known = constants[v];
+  if (!known) {
+    OpBuilder start = OpBuilder::atBlockBegin(entry);
+    known = arith::ConstantIndexOp::create(start, loc, v);
+  }
+  return known;
+}
+
+static MemRefType anyStrides(MLIRContext *context, ArrayRef<int64_t> shape, Type element, bool innerContiguous) {
+  SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
+  if (innerContiguous)
+    strides.back() = 1;
+  return MemRefType::get(shape, element, StridedLayoutAttr::get(context, ShapedType::kDynamic, strides));
+}
+
+// All extents but head_dim are dynamic in a task; booleans lie in bytes.
+SmallVector<Type> TaskFrame::argumentTypes() {
+  MLIRContext *context = b.getContext();
+  int64_t any = ShapedType::kDynamic;
+  SmallVector<Type> types;
+  for (Type type :
+       {op.getQuery().getType(), op.getKey().getType(), op.getValue().getType(), op.getOutput().getType()}) {
+    auto tensor = cast<RankedTensorType>(type);
+    types.push_back(anyStrides(context, {any, any, any, tensor.getShape().back()}, tensor.getElementType(), true));
+  }
+  if (op.getLse())
+    types.push_back(anyStrides(context, {any, any, any}, b.getF32Type(), false));
+  auto captured = [&](Value tensor, Type element) {
+    SmallVector<int64_t> shape(cast<RankedTensorType>(tensor.getType()).getRank(), any);
+    types.push_back(anyStrides(context, shape, element.isInteger(1) ? b.getI8Type() : element, false));
+  };
+  for (Value tensor : source.captures.tensors)
+    captured(tensor, cast<RankedTensorType>(tensor.getType()).getElementType());
+  for (const Table &table : source.captures.tables)
+    if (table.kind == Table::Kind::Members)
+      captured(source.captures.tensors[table.operand], b.getI8Type());
+  types.append(kNumTaskFields, b.getIndexType());
+  types.push_back(MemRefType::get({any}, b.getI64Type()));
+  types.push_back(MemRefType::get({any, 3}, b.getI32Type()));
+  types.append(2, MemRefType::get({any}, b.getF32Type()));
+  return types;
+}
+
+void TaskFrame::bindArguments() {
+  auto args = entry->getArguments();
+  auto take = [&] {
+    Value v = args.front();
+    args = args.drop_front();
+    return v;
+  };
+  query = take(), key = take(), value = take(), output = take();
+  if (op.getLse())
+    lse = take();
+  for (size_t i = 0; i < source.captures.tensors.size(); ++i)
+    tensors.push_back(take());
+  for (const Table &table : source.captures.tables)
+    if (table.kind == Table::Kind::Members)
+      members.push_back(take());
+  for (int i = 0; i < kNumTaskFields; ++i)
+    field.push_back(take());
+  offsets = take(), runs = take(), scratch = take(), partials = take();
+}
+
+// For the reader of the tile stage.
+void TaskFrame::nameArguments(func::FuncOp fn) {
+  static constexpr const char *fields[] = {
+#define ATTN_TASK_FIELD(Name, name) #name,
+#include "attn/Runtime/Fields.def"
+  };
+  auto name = [&](Value v, const Twine &text) {
+    fn.setArgAttr(cast<BlockArgument>(v).getArgNumber(), kNameAttr, b.getStringAttr(text));
+  };
+  for (auto [v, text] : {std::pair(query, "query"), {key, "key"}, {value, "value"}, {output, "output"}})
+    name(v, text);
+  if (lse)
+    name(lse, "lse");
+  for (auto [i, v] : llvm::enumerate(tensors))
+    name(v, "captured" + Twine(i));
+  for (auto [i, v] : llvm::enumerate(members))
+    name(v, "members" + Twine(i));
+  for (auto [v, text] : llvm::zip(field, fields))
+    name(v, text);
+  for (auto [v, text] : {std::pair(offsets, "offsets"), {runs, "runs"}, {scratch, "scratch"}, {partials, "partials"}})
+    name(v, text);
+}
+
+// The rows of a class as a matrix: token, token + step, ...
+Value TaskFrame::view(Value tensor, Value head, Value token, Value count) {
+  auto type = cast<MemRefType>(tensor.getType());
+  int64_t width = type.getShape().back();
+  OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
+  OpFoldResult step = b.getIndexAttr(this->step());
+  OpFoldResult columns = width >= 0 ? OpFoldResult(b.getIndexAttr(width))
+                                    : OpFoldResult(b.createOrFold<memref::DimOp>(loc, tensor, index(3)));
+  auto result = anyStrides(b.getContext(), {ShapedType::kDynamic, width}, type.getElementType(), true);
+  return memref::SubViewOp::create(b, loc, result, tensor, ArrayRef<OpFoldResult>{field[kBatch], head, token, zero},
+                                   ArrayRef<OpFoldResult>{one, one, count, columns},
+                                   ArrayRef<OpFoldResult>{one, one, step, one});
+}
+
+Value TaskFrame::lseView() {
+  OpFoldResult one = b.getIndexAttr(1);
+  OpFoldResult step = b.getIndexAttr(this->step());
+  auto result = anyStrides(b.getContext(), {ShapedType::kDynamic}, b.getF32Type(), false);
+  return memref::SubViewOp::create(
+      b, loc, result, lse, ArrayRef<OpFoldResult>{field[kBatch], field[kHead], field[kQueryToken]},
+      ArrayRef<OpFoldResult>{one, one, field[kQueryCount]}, ArrayRef<OpFoldResult>{one, one, step});
+}
+
+void TaskFrame::makeViews() {
+  auto extent = [&](Value tensor) { return b.createOrFold<memref::DimOp>(loc, tensor, index(3)); };
+  dim = extent(query);
+  valueDim = extent(value);
+  queryView = view(query, field[kHead], field[kQueryToken], field[kQueryCount]);
+  keyView = view(key, field[kKeyHead], field[kKeyToken], field[kKeyCount]);
+  valueView = view(value, field[kKeyHead], field[kKeyToken], field[kKeyCount]);
+  outputView = view(output, field[kHead], field[kQueryToken], field[kQueryCount]);
+  if (lse)
+    lseRow = lseView();
+}
+
+// Brings products to the unit of the states.
+Value TaskFrame::scale() {
+  double factor = unit == ScoreUnit::Log2 ? kLog2e : 1;
+  auto constant = [&](double v) -> Value {
+    return arith::ConstantFloatOp::create(b, loc, b.getF32Type(), llvm::APFloat(float(v)));
+  };
+  if (FloatAttr given = op.getScaleAttr())
+    return constant(given.getValueAsDouble() * factor);
+  int64_t known = op.getQueryType().getShape().back();
+  if (known >= 0)
+    return constant(factor / std::sqrt(double(known)));
+  Value wide = arith::IndexCastOp::create(b, loc, b.getI32Type(), dim);
+  Value root = math::SqrtOp::create(b, loc, arith::SIToFPOp::create(b, loc, b.getF32Type(), wide));
+  return arith::DivFOp::create(b, loc, constant(factor), root);
+}
+
+StateType TaskFrame::stateType() {
+  auto known = [](Value tensor) {
+    int64_t d = cast<MemRefType>(tensor.getType()).getShape().back();
+    return d >= 0 ? d : -1;
+  };
+  return StateType::get(b.getContext(), queryTile, known(query), known(value), unit);
+}
+
+template <typename RegionOp>
+RegionOp TaskFrame::region(Value scores, Value row, Value keyRow) {
+  Value first = position(add(field[kQueryToken], field[kQueryOffset]), row);
+  Value firstKey = position(field[kKeyToken], keyRow);
+  bool nonnegative = op.getAlign() == Align::TopLeft;
+  return RegionOp::create(b, loc, scores.getType(), scores, field[kBatch], field[kHead], first, firstKey, step(),
+                          field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
+}
+
+Value TaskFrame::modify(Value scores, Value row, Value keyRow) {
+  if (!op.getScoreBlock())
+    return scores;
+  auto modify = region<ModifyOp>(scores, row, keyRow);
+  fillModify(modify, source, regionInputs());
+  return modify.getResult();
+}
+
+Value TaskFrame::mask(Value scores, Value row, Value keyRow) {
+  auto mask = region<MaskOp>(scores, row, keyRow);
+  fillMask(mask, source, regionInputs());
+  return mask.getResult();
+}
+
+Value TaskFrame::isPartial() { return compare(arith::CmpIPredicate::ne, field[kPartial], index(0)); }
+
+func::FuncOp TaskFrame::start(StringRef name) {
+  auto fn = func::FuncOp::create(b, loc, name, b.getFunctionType(argumentTypes(), {}));
+  fn.setPrivate();
+  entry = fn.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  bindArguments();
+  qkv = {query, key, value};
+  nameArguments(fn);
+  makeViews();
+  return fn;
+}
+
+} // namespace attn

@@ -1,0 +1,84 @@
+//===- TaskFrame.h - What every form of a task shares -----------*- C++ -*-===//
+#ifndef ATTN_LIB_TILING_TASKFRAME_H
+#define ATTN_LIB_TILING_TASKFRAME_H
+
+#include "Task.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace attn {
+
+/// The arguments of a task function and what is made of them before its loops; the members are the values that its
+/// parts share.
+class TaskFrame {
+protected:
+  using Value = mlir::Value;
+  using ValueRange = mlir::ValueRange;
+
+  TaskFrame(mlir::OpBuilder &b, const KernelSource &source, int64_t queryTile)
+      : b(b), loc(source.op->getLoc()), source(source), op(source.op), queryTile(queryTile),
+        unit(getScoreUnit(source.op)) {}
+
+  /// A private function with named arguments, the builder at the start of its body.
+  mlir::func::FuncOp start(llvm::StringRef name);
+  void finish() { mlir::func::ReturnOp::create(b, loc); }
+
+  /// Brings products to the unit of the states.
+  Value scale();
+  tile::StateType stateType();
+  tile::TileType tileType() {
+    return tile::TileType::get(b.getContext(), source.schedule.getKeyTile(), queryTile);
+  }
+  /// The score region, where there is one, on scores of the query tile from `row` and the key tile from `keyRow`.
+  Value modify(Value scores, Value row, Value keyRow);
+  Value mask(Value scores, Value row, Value keyRow);
+  /// Is this task one of the parts of split keys?
+  Value isPartial();
+
+  int64_t step() { return source.reindexing.step(); }
+  Value position(Value token, Value row) { return add(token, mul(row, step())); }
+  Value index(int64_t v); // constants stand at the start, each once
+  Value add(Value x, Value y) { return b.createOrFold<mlir::arith::AddIOp>(loc, x, y); }
+  Value sub(Value x, Value y) { return b.createOrFold<mlir::arith::SubIOp>(loc, x, y); }
+  Value mul(Value x, int64_t y) { return b.createOrFold<mlir::arith::MulIOp>(loc, x, index(y)); }
+  Value min(Value x, Value y) { return b.createOrFold<mlir::arith::MinSIOp>(loc, x, y); }
+  Value max(Value x, Value y) { return b.createOrFold<mlir::arith::MaxSIOp>(loc, x, y); }
+  Value compare(mlir::arith::CmpIPredicate p, Value x, Value y) {
+    return b.createOrFold<mlir::arith::CmpIOp>(loc, p, x, y);
+  }
+  Value load(Value memref, ValueRange at) { return mlir::memref::LoadOp::create(b, loc, memref, at); }
+  Value toIndex(Value v) { return mlir::arith::IndexCastOp::create(b, loc, b.getIndexType(), v); }
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  const KernelSource &source;
+  AttentionOp op;
+  int64_t queryTile;
+  tile::ScoreUnit unit;
+
+  Value query, key, value, output, lse;
+  llvm::SmallVector<Value> tensors, members, field;
+  Value offsets, runs, scratch, partials;
+  Value dim, valueDim;
+  Value queryView, keyView, valueView, outputView, lseRow; // rows of the class: token, token + step, ...
+
+private:
+  llvm::SmallVector<mlir::Type> argumentTypes();
+  void bindArguments();
+  void nameArguments(mlir::func::FuncOp fn);
+  void makeViews();
+  Value view(Value tensor, Value head, Value token, Value count);
+  Value lseView();
+  template <typename RegionOp>
+  RegionOp region(Value scores, Value row, Value keyRow);
+  RegionInputs regionInputs() { return {tensors, members, qkv}; }
+
+  mlir::Block *entry = nullptr;
+  llvm::SmallVector<Value> qkv;
+  llvm::DenseMap<int64_t, Value> constants;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_TILING_TASKFRAME_H
