@@ -132,4 +132,12 @@ SmallVector<std::string> getResultNames(func::FuncOp func) {
   return names;
 }
 
+std::string getDeviceName(StringRef task) {
+  std::string name = task.str();
+  std::replace(name.begin(), name.end(), '.', '$');
+  return name;
+}
+
+std::string getMergeName(StringRef deviceName) { return (deviceName + "$merge").str(); }
+
 } // namespace attn

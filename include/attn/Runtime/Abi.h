@@ -33,6 +33,8 @@ enum AttnReindex { ATTN_DENSE = 0, ATTN_RESIDUE = 1, ATTN_BLOCK = 2 };
 
 enum AttnAlign { ATTN_TOP_LEFT = 0, ATTN_BOTTOM_RIGHT = 1 }; /* query position = token, or token + keys - queries */
 
+enum AttnDeviceType { ATTN_CPU = 1, ATTN_CUDA = 2 }; /* as in DLPack */
+
 enum AttnTensorRole { ATTN_INPUT = 0, ATTN_OUTPUT = 1, ATTN_TEMPORARY = 2, ATTN_CONSTANT = 3 };
 
 /* One tensor of a function: an argument, a result, or an intermediate that the runtime allocates. */
@@ -85,7 +87,7 @@ typedef struct {
   int64_t num_tensors, num_symbols, num_kernels;
   int64_t num_arguments; /* the first num_arguments tensors are the C arguments: inputs, then outputs */
   int64_t threads;       /* 1: tasks run on all OpenMP threads */
-  int64_t device;        /* DLDeviceType of the arguments: kDLCPU or kDLCUDA */
+  int64_t device;        /* AttnDeviceType of the arguments */
   /* followed by AttnTensor[num_tensors], AttnSymbol[num_symbols], AttnKernel[num_kernels] */
 } AttnFunction;
 

@@ -33,6 +33,12 @@ llvm::SmallVector<std::string> getArgumentNames(mlir::func::FuncOp func);
 /// several.
 llvm::SmallVector<std::string> getResultNames(mlir::func::FuncOp func);
 
+/// Of the GPU kernel of a task function, and of the one that merges its partial results: PTX knows no dots in names.
+std::string getDeviceName(llvm::StringRef task);
+std::string getMergeName(llvm::StringRef deviceName);
+/// Attributes of a module that hold its GPU code for the object: strings.
+constexpr llvm::StringLiteral kPTXAttr = "attn.ptx", kCubinAttr = "attn.cubin";
+
 } // namespace attn
 
 #endif // ATTN_SUPPORT_NAMES_H

@@ -2,6 +2,7 @@
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
 #include "attn/Runtime/Abi.h"
+#include "attn/Support/Names.h"
 #include "attn/Tiling/Interface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,12 +24,54 @@ void append(SmallVectorImpl<int64_t> &table, const T &record) {
   table.append(words, words + sizeof(T) / sizeof(int64_t));
 }
 
+constexpr const char *kCall = "attn_call", *kCallOn = "attn_call_on", *kImageGetter = "attn_image.get";
+
+bool isForDevice(func::FuncOp func) {
+  return llvm::any_of(func.getOps<tile::LaunchOp>(), [&](tile::LaunchOp launch) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<tile::KernelOp>(launch, launch.getKernelAttr());
+    return kernel && kernel.getNumbers().warps;
+  });
+}
+
+/// The constant AttnImage of the module's GPU code, and its getter. The texts are attributes of the module; an emulated
+/// kernel has none.
+void makeImage(OpBuilder &b, ModuleOp module) {
+  Location loc = module.getLoc();
+  Type ptr = LLVM::LLVMPointerType::get(b.getContext()), i64 = b.getI64Type();
+  auto text = module->getAttrOfType<StringAttr>(kPTXAttr), cubin = module->getAttrOfType<StringAttr>(kCubinAttr);
+  auto global = [&](StringRef name, StringRef content) {
+    LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI8Type(), content.size()), /*isConstant=*/true,
+                           LLVM::Linkage::Internal, name, b.getStringAttr(content), /*alignment=*/16);
+  };
+  std::string ptx = (text ? text.getValue() : StringRef()).str();
+  ptx.push_back('\0');
+  global("attn_image.ptx", ptx);
+  if (cubin)
+    global("attn_image.cubin", cubin.getValue());
+  auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), {ptr, ptr, i64});
+  auto image = LLVM::GlobalOp::create(b, loc, layout, /*isConstant=*/true, LLVM::Linkage::Internal, "attn_image",
+                                      Attribute(), /*alignment=*/8);
+  auto getter = func::FuncOp::create(b, loc, kImageGetter, b.getFunctionType({}, ptr));
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&image.getInitializerRegion());
+  Value fields[] = {LLVM::AddressOfOp::create(b, loc, ptr, "attn_image.ptx"),
+                    cubin ? LLVM::AddressOfOp::create(b, loc, ptr, "attn_image.cubin").getResult()
+                          : LLVM::ZeroOp::create(b, loc, ptr).getResult(),
+                    LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(cubin ? cubin.size() : 0))};
+  Value value = LLVM::PoisonOp::create(b, loc, layout);
+  for (auto [i, field] : llvm::enumerate(fields))
+    value = LLVM::InsertValueOp::create(b, loc, value, field, int64_t(i));
+  LLVM::ReturnOp::create(b, loc, value);
+  b.setInsertionPointToStart(getter.addEntryBlock());
+  func::ReturnOp::create(b, loc, LLVM::AddressOfOp::create(b, loc, ptr, "attn_image").getResult());
+}
+
 /// The table, strings and code pointers of one function, and its C entry points.
 class EntryBuilder {
 public:
   EntryBuilder(OpBuilder &b, ModuleOp module, func::FuncOp func, FunctionInterface interface, bool threads, bool x86)
       : b(b), loc(func.getLoc()), module(module), func(func), interface(std::move(interface)), threads(threads),
-        x86(x86), ptr(LLVM::LLVMPointerType::get(b.getContext())) {}
+        x86(x86), device(isForDevice(func)), ptr(LLVM::LLVMPointerType::get(b.getContext())) {}
 
   LogicalResult build();
 
@@ -38,6 +81,8 @@ private:
   int64_t constantGetter(const TensorInfo &tensor);
   AttnTensor tensorRecord(const TensorInfo &tensor);
   FailureOr<AttnKernel> kernelRecord(tile::LaunchOp launch);
+  LogicalResult setHostCode(tile::KernelOp kernel, AttnKernel &record);
+  LogicalResult setDeviceCode(tile::KernelOp kernel, AttnKernel &record);
   std::string taskEntry(StringRef task, unsigned numMemRefs);
   Value descriptor(Value data, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, MemRefType type);
   void entry(StringRef suffix, int mode, unsigned numTensors);
@@ -53,7 +98,7 @@ private:
   ModuleOp module;
   func::FuncOp func;
   FunctionInterface interface;
-  bool threads, x86;
+  bool threads, x86, device;
   Type ptr;
   std::string strings;
   SmallVector<std::string> codes;
@@ -192,6 +237,29 @@ std::string EntryBuilder::taskEntry(StringRef task, unsigned skipped) {
   return name;
 }
 
+LogicalResult EntryBuilder::setHostCode(tile::KernelOp kernel, AttnKernel &record) {
+  std::optional<ArrayRef<int64_t>> scratch = kernel.getScratch();
+  if (!scratch)
+    return kernel.emitError("says nothing of the memory its tasks need: run convert-attn-tile-to-cpu first, or write "
+                            "scratch([base, per_dim, per_value_dim])");
+  record.scratch_base = (*scratch)[0];
+  record.scratch_per_dim = (*scratch)[1];
+  record.scratch_per_value_dim = (*scratch)[2];
+  unsigned skipped = record.lse < 0 ? 4 : ~0u;
+  record.code_task = code(taskEntry(kernel.getTask(), skipped));
+  bool oneWidth = kernel.getTail() == kernel.getTask();
+  record.code_tail = oneWidth ? record.code_task : code(taskEntry(kernel.getTail(), skipped));
+  return success();
+}
+
+LogicalResult EntryBuilder::setDeviceCode(tile::KernelOp kernel, AttnKernel &record) {
+  std::string task = getDeviceName(kernel.getTask());
+  record.kernel_name = string(task);
+  record.merge_name = string(getMergeName(task));
+  record.code_task = record.code_tail = code(kImageGetter);
+  return success();
+}
+
 FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
   auto kernel = module.lookupSymbol<tile::KernelOp>(launch.getKernel());
   if (!kernel)
@@ -217,18 +285,9 @@ FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
   tile::KernelConfig numbers = kernel.getNumbers();
 #define ATTN_KERNEL_NUMBER(name) record.name = numbers.name;
 #include "attn/Runtime/Fields.def"
-  std::optional<ArrayRef<int64_t>> scratch = kernel.getScratch();
-  if (!scratch)
-    return kernel.emitError("says nothing of the memory its tasks need: run convert-attn-tile-to-cpu first, or write "
-                            "scratch([base, per_dim, per_value_dim])");
-  record.scratch_base = (*scratch)[0];
-  record.scratch_per_dim = (*scratch)[1];
-  record.scratch_per_value_dim = (*scratch)[2];
-  unsigned skipped = record.lse < 0 ? 4 : ~0u;
-  record.code_task = code(taskEntry(kernel.getTask(), skipped));
-  bool oneWidth = kernel.getTail() == kernel.getTask();
-  record.code_tail = oneWidth ? record.code_task : code(taskEntry(kernel.getTail(), skipped));
   record.code_classify = kernel.getClassify() ? code(*kernel.getClassify()) : -1;
+  if (failed(numbers.warps ? setDeviceCode(kernel, record) : setHostCode(kernel, record)))
+    return failure();
   return record;
 }
 
@@ -236,7 +295,7 @@ FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
 // runtime.
 void EntryBuilder::entry(StringRef suffix, int mode, unsigned numTensors) {
   Type i32 = b.getI32Type();
-  SmallVector<Type> types(numTensors + (mode ? 1 : 0), ptr);
+  SmallVector<Type> types(numTensors + (mode ? 1 : 0) + (device ? 1 : 0), ptr);
   auto fn = func::FuncOp::create(b, loc, interface.name + suffix.str(), b.getFunctionType(types, i32));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(fn.addEntryBlock());
@@ -260,12 +319,11 @@ void EntryBuilder::entry(StringRef suffix, int mode, unsigned numTensors) {
     planPlace = fn.getArgument(0);
   else if (mode == 2)
     put(plan, 0, fn.getArgument(0));
-  Value status =
-      func::CallOp::create(b, loc, "attn_call", i32,
-                           ValueRange{address(interface.name + ".table"), address(interface.name + ".strings"),
-                                      pointers, arguments, constant(mode, i32), planPlace})
-          .getResult(0);
-  func::ReturnOp::create(b, loc, status);
+  SmallVector<Value> call{address(interface.name + ".table"), address(interface.name + ".strings"), pointers, arguments,
+                          constant(mode, i32), planPlace};
+  if (device)
+    call.push_back(fn.getArguments().back());
+  func::ReturnOp::create(b, loc, func::CallOp::create(b, loc, device ? kCallOn : kCall, i32, call).getResults());
 }
 
 LogicalResult EntryBuilder::build() {
@@ -278,6 +336,7 @@ LogicalResult EntryBuilder::build() {
   header.num_kernels = launches.size();
   header.num_arguments = interface.numArguments;
   header.threads = threads;
+  header.device = device ? ATTN_CUDA : ATTN_CPU;
   SmallVector<int64_t> table;
   append(table, header);
   for (const TensorInfo &tensor : interface.tensors)
@@ -311,11 +370,15 @@ struct LowerEntryPoints : impl::LowerEntryPointsBase<LowerEntryPoints> {
     OpBuilder b(&getContext());
     b.setInsertionPointToEnd(module.getBody());
     Type ptr = LLVM::LLVMPointerType::get(&getContext()), i32 = b.getI32Type();
+    if (llvm::any_of(module.getOps<tile::KernelOp>(), [](tile::KernelOp k) { return k.getNumbers().warps; }))
+      makeImage(b, module);
     SmallVector<func::FuncOp> functions;
     for (auto fn : module.getOps<func::FuncOp>())
       if (!fn.getOps<tile::LaunchOp>().empty())
         functions.push_back(fn);
-    func::FuncOp::create(b, module.getLoc(), "attn_call", b.getFunctionType({ptr, ptr, ptr, ptr, i32, ptr}, i32))
+    func::FuncOp::create(b, module.getLoc(), kCall, b.getFunctionType({ptr, ptr, ptr, ptr, i32, ptr}, i32))
+        .setPrivate();
+    func::FuncOp::create(b, module.getLoc(), kCallOn, b.getFunctionType({ptr, ptr, ptr, ptr, i32, ptr, ptr}, i32))
         .setPrivate();
     for (func::FuncOp fn : functions) {
       FailureOr<FunctionInterface> interface = FunctionInterface::of(fn);

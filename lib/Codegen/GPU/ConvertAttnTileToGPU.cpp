@@ -58,6 +58,15 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     return shape;
   }
 
+  bool hasLse(tile::KernelOp kernel) {
+    bool found = false;
+    getOperation().walk([&](tile::LaunchOp launch) {
+      if (launch.getKernel() == kernel.getSymName())
+        found = launch.getOutputs().size() > 1;
+    });
+    return found;
+  }
+
   LogicalResult convert(tile::KernelOp kernel, gpu::GPUModuleOp device) {
     auto task = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(kernel, kernel.getTaskAttr());
     FailureOr<KernelShape> shape = shapeOf(kernel, task);
@@ -68,6 +77,8 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     numbers.shared_bytes = bytes;
     kernel.setConfigAttr(numbers.toAttr(&getContext()));
     LLVM::LLVMFuncOp function = makeKernel(task, device, *shape);
+    if (numbers.split_keys)
+      makeMergeKernel(task, device, *shape, numbers.natural_partials, hasLse(kernel));
     task.eraseBody(); // what remains says which tensors a launch takes
 
     TypeConverter types;

@@ -1,0 +1,126 @@
+//===- Merge.cpp - The parts of split keys become one result --------------===//
+#include "Kernel.h"
+#include "Parameters.h"
+#include "attn/Runtime/Abi.h"
+#include "attn/Support/Names.h"
+
+using namespace mlir;
+
+namespace attn::cuda {
+namespace {
+
+/// out = sum(w_c acc_c) / sum(w_c l_c) with w_c = exp2((m_c - m) unit), lse = (m + log2 l / unit) in natural units: as
+/// lib/Runtime/merge.c. A warp takes row after row, a lane every 32nd column.
+class MergeBuilder {
+public:
+  MergeBuilder(Emit &e, func::FuncOp task, const KernelShape &shape, bool natural, bool hasLse, Block &entry)
+      : e(e), shape(shape), natural(natural), hasLse(hasLse), parameters(Parameters::read(e, task, entry)) {}
+
+  void build();
+
+private:
+  Value float32(Value pointer) { return e.load(e.b.getF32Type(), pointer); }
+  Value field(int64_t offset) { return Parameters::field(e, block, offset / 8); }
+  Values overParts(Values init, function_ref<Values(Value, ValueRange)> body);
+  void row(Value row);
+  void storeColumns(Value token, Value reference, Value inverse);
+  void storeLse(Value token, Value reference, Value sum);
+  Value weight(Value part, Value reference) {
+    Value exponent = e.subf(float32(e.at(part, 4 * shape.valueDim)), reference);
+    return e.exp2(natural ? e.mulf(exponent, e.f32(1.44269504088896341f)) : exponent);
+  }
+  Value sumOf(Value part) { return float32(e.at(part, 4 * shape.valueDim + 4)); }
+  Value seen(Value part) { return e.cmpf(arith::CmpFPredicate::UNE, sumOf(part), e.f32(0)); }
+
+  Emit &e;
+  const KernelShape &shape;
+  bool natural, hasLse;
+  Parameters parameters;
+  Value block, pair, batch, head, rows, start;
+};
+
+// body(pointer to the part's row, carried)
+Values MergeBuilder::overParts(Values init, function_ref<Values(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(e.b, e.loc, e.index(0), e.toIndex(parameters.parts), e.index(1), init);
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(loop.getBody());
+  Value bytes = e.mul(e.make<arith::MulIOp>(e.toI64(loop.getInductionVar()), rows), 4 * (shape.valueDim + 2));
+  scf::YieldOp::create(e.b, e.loc, body(e.at(start, bytes), loop.getRegionIterArgs()));
+  return Values(loop.getResults());
+}
+
+void MergeBuilder::storeColumns(Value token, Value reference, Value inverse) {
+  const Descriptor &out = parameters.memrefs[3];
+  Value from = e.toIndex(e.lane());
+  auto loop = scf::ForOp::create(e.b, e.loc, from, e.index(shape.valueDim), e.index(kWarp));
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(loop.getBody());
+  Value column = loop.getInductionVar(), bytes = e.toI64(e.mul(column, 4));
+  Value sum = overParts({e.f32(0)}, [&](Value part, ValueRange carried) -> Values {
+    Value more = e.fma(weight(part, reference), float32(e.at(part, bytes)), carried[0]);
+    return {e.select(seen(part), more, carried[0])};
+  })[0];
+  Value v = e.mulf(sum, inverse);
+  if (!shape.element.isF32())
+    v = e.make<arith::TruncFOp>(shape.element, v);
+  e.store(v, out.address(e, {batch, head, token, column}));
+}
+
+void MergeBuilder::storeLse(Value token, Value reference, Value sum) {
+  Value log = math::Log2Op::create(e.b, e.loc, sum), ln2 = e.f32(0.693147180559945309f);
+  Value lse = natural ? e.addf(reference, e.mulf(log, ln2)) : e.mulf(e.addf(reference, log), ln2);
+  Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.f32(0));
+  lse = e.select(none, e.f32(-std::numeric_limits<float>::infinity()), lse);
+  e.ifThen(e.equal(e.lane(), e.i32(0)),
+           [&] { e.store(lse, parameters.memrefs[4].address(e, {batch, head, token})); });
+}
+
+void MergeBuilder::row(Value row) {
+  Value begin = e.at(parameters.partials, parameters.partialBytes(e, block, pair, shape.valueDim + 2));
+  start = e.at(begin, e.toI64(e.mul(row, 4 * (shape.valueDim + 2))));
+  Value low = e.f32(-std::numeric_limits<float>::infinity());
+  Value reference = overParts({low}, [&](Value part, ValueRange carried) -> Values {
+    Value m = e.maxf(carried[0], float32(e.at(part, 4 * shape.valueDim)));
+    return {e.select(seen(part), m, carried[0])};
+  })[0];
+  Value sum = overParts({e.f32(0)}, [&](Value part, ValueRange carried) -> Values {
+    return {e.select(seen(part), e.fma(weight(part, reference), sumOf(part), carried[0]), carried[0])};
+  })[0];
+  Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.f32(0));
+  Value inverse = e.select(none, e.f32(0), e.make<arith::DivFOp>(e.f32(1), sum));
+  Value position = e.add(e.toIndex(field(offsetof(AttnTask, row))), row);
+  Value step = e.toIndex(field(offsetof(AttnTask, query_step)));
+  Value token = e.add(e.toIndex(field(offsetof(AttnTask, query_token))), e.make<arith::MulIOp>(position, step));
+  storeColumns(token, reference, inverse);
+  if (hasLse)
+    storeLse(token, reference, sum);
+}
+
+void MergeBuilder::build() {
+  Value number = e.toI64(NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type()));
+  Value tiles = e.make<arith::DivUIOp>(parameters.count, parameters.parts);
+  pair = e.toIndex(e.make<arith::DivUIOp>(number, tiles));
+  block = parameters.block(e, e.make<arith::MulIOp>(e.make<arith::RemUIOp>(number, tiles), parameters.parts));
+  Value heads = parameters.memrefs[0].extents[1];
+  batch = e.make<arith::DivUIOp>(pair, heads);
+  head = e.make<arith::RemUIOp>(pair, heads);
+  rows = field(offsetof(AttnTask, rows));
+  auto loop =
+      scf::ForOp::create(e.b, e.loc, e.toIndex(e.warp()), e.toIndex(rows), e.index(shape.warps));
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPointToStart(loop.getBody());
+  row(loop.getInductionVar());
+}
+
+} // namespace
+
+void makeMergeKernel(func::FuncOp task, gpu::GPUModuleOp device, const KernelShape &shape, bool natural, bool hasLse) {
+  OpBuilder b(task.getContext());
+  Emit e(b, task.getLoc());
+  std::string name = getMergeName(getDeviceName(task.getName()));
+  LLVM::LLVMFuncOp kernel = declareKernel(e, task, device, name, shape.threads());
+  MergeBuilder(e, task, shape, natural, hasLse, kernel.getBody().front()).build();
+  LLVM::ReturnOp::create(b, e.loc, ValueRange());
+}
+
+} // namespace attn::cuda
