@@ -50,7 +50,6 @@ struct Missing {
 };
 
 constexpr Missing kMissing[] = {
-    {"target", "cuda-emulated", "there is no code for GPUs yet; use --target=cpu"},
     {"preset", "", "there are no presets yet; give a SPEC.mlir, as those in examples/"},
     {"set", "", "is for presets, and there are none yet; write the parameter in a SPEC.mlir"},
     {"list-presets", "", "there are no presets yet; give a SPEC.mlir, as those in examples/"},

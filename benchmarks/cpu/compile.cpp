@@ -79,7 +79,7 @@ llvm::Error load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef sym
   if (!process)
     return process.takeError();
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-  auto runtime = attn::runtimeObject(/*threads=*/true);
+  auto runtime = attn::runtimeObject(attn::RuntimeForm::Threads);
   llvm::StringRef bytes(reinterpret_cast<const char *>(runtime.data()), runtime.size());
   if (llvm::Error error = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBuffer(bytes, "attn runtime", false)))
     return error;
@@ -112,7 +112,7 @@ LogicalResult compileOnce(llvm::StringRef path, const attn::CompileOptions &opti
       return failure();
     watch.stop(name);
   }
-  auto native = attn::makeNative(*module, options.target, options.threads, entries, /*withRuntime=*/false);
+  auto native = attn::makeNative(*module, options.target, attn::RuntimeForm::Threads, entries, /*withRuntime=*/false);
   if (failed(native))
     return failure();
   watch.stop("llvm_ir");

@@ -71,6 +71,14 @@ void buildNVVM(OpPassManager &pm, const CompileOptions &) {
   device.addPass(createCSEPass());
 }
 
+void buildDeviceEntries(OpPassManager &pm, const CompileOptions &options) {
+  LowerEntryPointsOptions entries;
+  entries.threads = false;
+  entries.x86 = llvm::Triple(options.target.triple).isX86();
+  pm.addPass(createLowerEntryPoints(entries));
+  pm.addPass(createLowerCPUMath());
+}
+
 void buildLLVM(OpPassManager &pm, const CompileOptions &) {
   pm.addPass(createConvertVectorToSCFPass());
   pm.addPass(createSCFToControlFlowPass());
@@ -129,6 +137,33 @@ static bool hasAssertions() {
 #endif
 }
 
+FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &options) {
+  std::vector<std::string> entries = entryNames(spec);
+  OwningOpRef<ModuleOp> module = spec.clone();
+  PassManager toGPU(spec.getContext()), toLLVM(spec.getContext());
+  buildSchedule(toGPU, options);
+  buildTiling(toGPU, options);
+  buildGPU(toGPU, options);
+  if (failed(toGPU.run(*module)))
+    return failure();
+  auto devices = llvm::to_vector(module->getOps<gpu::GPUModuleOp>());
+  if (devices.empty())
+    return spec.emitError("has no attention op to compile for a GPU");
+  EmulatedCode code;
+  code.device = ModuleOp::create(spec.getLoc());
+  devices.front()->moveBefore(code.device->getBody(), code.device->getBody()->end());
+  buildDeviceEntries(toLLVM, options);
+  buildLLVM(toLLVM, options);
+  if (failed(toLLVM.run(*module)))
+    return failure();
+  FailureOr<NativeModule> host =
+      makeNative(*module, options.target, RuntimeForm::Device, entries, /*withRuntime=*/false);
+  if (failed(host))
+    return failure();
+  code.host = std::move(*host);
+  return std::move(code);
+}
+
 FailureOr<std::string> compileToPTX(ModuleOp spec, const CompileOptions &options) {
   OwningOpRef<ModuleOp> module = spec.clone();
   PassManager pm(spec.getContext());
@@ -155,7 +190,8 @@ FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &opt
   buildLLVM(pm, options);
   if (failed(pm.run(*module)))
     return failure();
-  return makeNative(*module, options.target, options.threads, entries, !options.jit);
+  return makeNative(*module, options.target, options.threads ? RuntimeForm::Threads : RuntimeForm::Serial, entries,
+                    !options.jit);
 }
 
 FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileToObject(ModuleOp spec, const CompileOptions &options) {

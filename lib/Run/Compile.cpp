@@ -35,6 +35,16 @@ OwningOpRef<ModuleOp> isolate(func::FuncOp func) {
   return module;
 }
 
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> emitObject(NativeModule &native) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  std::string triple = native.machine->getTargetTriple().str();
+  if (failed(emitMachineCode(native, os, /*assembly=*/false)))
+    return makeError("LLVM cannot write an object file for ", triple);
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), "attn object",
+                                                         /*RequiresNullTerminator=*/false);
+}
+
 } // namespace
 
 llvm::Expected<Kernel> Kernel::compile(func::FuncOp func, const RunOptions &options) {
@@ -49,17 +59,33 @@ llvm::Expected<Kernel> Kernel::compile(func::FuncOp func, const RunOptions &opti
   compileOptions.schedule = options.schedule;
   compileOptions.threads = hasOpenMP();
   compileOptions.jit = true;
+  if (options.gpu)
+    return compileForDevice(func, compileOptions, options);
   OwningOpRef<ModuleOp> module = isolate(func);
   FailureOr<NativeModule> native = compileToNative(*module, compileOptions);
   if (failed(native))
     return makeError("'", func.getName(), "' could not be compiled");
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream os(bytes);
-  if (failed(emitMachineCode(*native, os, /*assembly=*/false)))
-    return makeError("LLVM cannot write an object file for ", target->triple);
-  return load(std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(bytes), "attn object",
-                                                              /*RequiresNullTerminator=*/false),
-              func.getName());
+  auto object = emitObject(*native);
+  if (!object)
+    return object.takeError();
+  return load(std::move(*object), func.getName());
+}
+
+llvm::Expected<Kernel> Kernel::compileForDevice(func::FuncOp func, const CompileOptions &compileOptions,
+                                                const RunOptions &options) {
+  CompileOptions withGPU = compileOptions;
+  withGPU.gpu = options.gpu;
+  OwningOpRef<ModuleOp> module = isolate(func);
+  FailureOr<EmulatedCode> code = compileToEmulated(*module, withGPU);
+  if (failed(code))
+    return makeError("'", func.getName(), "' could not be compiled");
+  auto object = emitObject(code->host);
+  if (!object)
+    return object.takeError();
+  auto device = EmulatedDevice::create(std::move(code->device), options);
+  if (!device)
+    return device.takeError();
+  return load(std::move(*object), func.getName(), std::move(*device));
 }
 
 } // namespace attn::run

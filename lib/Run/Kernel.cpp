@@ -22,7 +22,7 @@ using namespace llvm;
 namespace attn::run {
 namespace {
 
-constexpr size_t kMaxArguments = ATTN_MAX_OPERANDS + 9; // captured; query, key, value, results; the plan
+constexpr size_t kMaxArguments = ATTN_MAX_OPERANDS + 10; // captured; query, key, value, results; plan, stream
 
 template <size_t>
 using Pointer = const void *;
@@ -74,17 +74,24 @@ Kernel::Kernel(Kernel &&) = default;
 Kernel &Kernel::operator=(Kernel &&) = default;
 Kernel::~Kernel() = default;
 
-Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name) {
+Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name,
+                              std::unique_ptr<EmulatedDevice> device) {
   auto jit = makeJIT();
   if (!jit)
     return jit.takeError();
-  ArrayRef<unsigned char> runtime = runtimeObject(hasOpenMP());
+  ArrayRef<unsigned char> runtime = runtimeObject(device         ? RuntimeForm::Device
+                                                  : hasOpenMP() ? RuntimeForm::Threads
+                                                                : RuntimeForm::Serial);
   StringRef bytes(reinterpret_cast<const char *>(runtime.data()), runtime.size());
   if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBuffer(bytes, "attn runtime", false)))
     return std::move(error);
   if (Error error = (*jit)->addObjectFile(std::move(object)))
     return std::move(error);
+  if (device)
+    if (Error error = EmulatedDevice::define(**jit))
+      return std::move(error);
   Kernel kernel(std::move(*jit));
+  kernel.device = std::move(device);
   std::pair<std::string, void **> symbols[] = {{name.str(), &kernel.callFunction},
                                                {(name + "_plan").str(), &kernel.planFunction},
                                                {(name + "_run").str(), &kernel.runFunction},
@@ -105,26 +112,37 @@ Error Kernel::check(int status) const {
   return makeError(reinterpret_cast<const char *(*)()>(errorFunction)(), " (status ", status, ")");
 }
 
-Error Kernel::call(Tensors inputs, Tensors outputs) const {
-  SmallVector<const void *> arguments(inputs.begin(), inputs.end());
-  arguments.append(outputs.begin(), outputs.end());
-  return check(run::callFunction(callFunction, arguments));
+/// Calls a function of the object with `first` and the tensors; on a device those lie there, and the default stream
+/// comes last.
+Error Kernel::invoke(void *function, ArrayRef<const void *> first, Tensors inputs, Tensors outputs) const {
+  SmallVector<const void *> arguments(first);
+  if (!device) {
+    arguments.append(inputs.begin(), inputs.end());
+    arguments.append(outputs.begin(), outputs.end());
+    return check(run::callFunction(function, arguments));
+  }
+  std::vector<DLTensor> there;
+  there.reserve(inputs.size() + outputs.size());
+  for (const DLTensor *tensor : concat<const DLTensor *const>(inputs, outputs)) {
+    there.push_back(*tensor);
+    there.back().device.device_type = kDLCUDA;
+    arguments.push_back(&there.back());
+  }
+  arguments.push_back(nullptr);
+  return check(device->call(inputs, outputs, [&] { return run::callFunction(function, arguments); }));
 }
+
+Error Kernel::call(Tensors inputs, Tensors outputs) const { return invoke(callFunction, {}, inputs, outputs); }
 
 Expected<attn_plan *> Kernel::plan(Tensors inputs) const {
   attn_plan *plan = nullptr;
-  SmallVector<const void *> arguments{&plan};
-  arguments.append(inputs.begin(), inputs.end());
-  if (Error error = check(run::callFunction(planFunction, arguments)))
+  if (Error error = invoke(planFunction, {&plan}, inputs, {}))
     return std::move(error);
   return plan;
 }
 
 Error Kernel::run(const attn_plan *plan, Tensors inputs, Tensors outputs) const {
-  SmallVector<const void *> arguments{plan};
-  arguments.append(inputs.begin(), inputs.end());
-  arguments.append(outputs.begin(), outputs.end());
-  return check(run::callFunction(runFunction, arguments));
+  return invoke(runFunction, {plan}, inputs, outputs);
 }
 
 void Kernel::free(attn_plan *plan) const { reinterpret_cast<void (*)(attn_plan *)>(freeFunction)(plan); }

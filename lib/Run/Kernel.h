@@ -2,6 +2,7 @@
 #ifndef ATTN_LIB_RUN_KERNEL_H
 #define ATTN_LIB_RUN_KERNEL_H
 
+#include "EmulatedDevice.h"
 #include "attn/Run/Run.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -23,7 +24,8 @@ class Kernel {
 public:
   /// Compiles one function of a spec.
   static llvm::Expected<Kernel> compile(mlir::func::FuncOp func, const RunOptions &options);
-  static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name);
+  static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name,
+                                     std::unique_ptr<EmulatedDevice> device = nullptr);
   Kernel(Kernel &&);
   Kernel &operator=(Kernel &&);
   ~Kernel();
@@ -32,12 +34,19 @@ public:
   llvm::Expected<attn_plan *> plan(Tensors inputs) const;
   llvm::Error run(const attn_plan *plan, Tensors inputs, Tensors outputs) const;
   void free(attn_plan *plan) const;
+  /// Null where no GPU is emulated.
+  const EmulatedDevice *getDevice() const { return device.get(); }
 
 private:
   explicit Kernel(std::unique_ptr<llvm::orc::LLJIT> jit);
   llvm::Error check(int status) const;
 
+  static llvm::Expected<Kernel> compileForDevice(mlir::func::FuncOp func, const CompileOptions &compileOptions,
+                                                 const RunOptions &options);
+  llvm::Error invoke(void *function, llvm::ArrayRef<const void *> first, Tensors inputs, Tensors outputs) const;
+
   std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::unique_ptr<EmulatedDevice> device;
   void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction;
 };
 

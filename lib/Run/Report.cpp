@@ -57,6 +57,17 @@ void printBench(const RunReport &report, raw_ostream &os) {
      << format("%.4g GFLOP/s\n", work.flops / 1e9 / bench.median);
 }
 
+double ratio(uint64_t real, uint64_t ideal) { return ideal ? double(real) / double(ideal) : 1; }
+
+void printEmulation(const EmulationReport &emulation, raw_ostream &os) {
+  os << "  GPU    " << emulation.launches << (emulation.launches == 1 ? " launch, " : " launches, ")
+     << formatCount(emulation.blocks) << " blocks, " << formatCount(emulation.multiplies) << " mma.sync in "
+     << formatTime(emulation.seconds) << " of emulation; shared memory "
+     << format("%.2f x and global memory %.2f x the least traffic\n",
+               ratio(emulation.sharedPasses, emulation.idealSharedPasses),
+               ratio(emulation.sectors, emulation.idealSectors));
+}
+
 json::Object toObject(ArrayRef<std::pair<std::string, std::string>> tensors) {
   json::Object object;
   for (auto &[name, type] : tensors)
@@ -86,6 +97,17 @@ json::Value toValue(const BenchReport &bench) {
 
 } // namespace
 
+void EmulationReport::add(const emulator::LaunchReport &launch) {
+  emulator::MemoryCounts total = launch.total();
+  ++launches;
+  blocks += launch.blocks;
+  multiplies += launch.count("nvvm.mma.sync");
+  sharedPasses += total.passes;
+  idealSharedPasses += total.idealPasses;
+  sectors += total.sectors;
+  idealSectors += total.idealSectors;
+}
+
 void printReport(const RunReport &report, raw_ostream &os) {
   os << report.function << ":";
   for (auto &[name, type] : report.inputs)
@@ -96,6 +118,8 @@ void printReport(const RunReport &report, raw_ostream &os) {
   os << "\n";
   for (const CheckReport &check : report.checks)
     printCheck(check, os);
+  if (report.emulation)
+    printEmulation(*report.emulation, os);
   if (report.bench)
     printBench(report, os);
 }
@@ -111,6 +135,13 @@ void printReportAsJSON(const RunReport &report, raw_ostream &os) {
       checks.push_back(toValue(check));
     object["check"] = std::move(checks);
     object["passed"] = report.passed();
+  }
+  if (report.emulation) {
+    const EmulationReport &e = *report.emulation;
+    object["emulation"] = json::Object{{"launches", e.launches},          {"blocks", e.blocks},
+                                       {"mma", e.multiplies},             {"seconds", e.seconds},
+                                       {"shared_passes", e.sharedPasses}, {"ideal_shared_passes", e.idealSharedPasses},
+                                       {"sectors", e.sectors},            {"ideal_sectors", e.idealSectors}};
   }
   if (report.bench)
     object["bench"] = toValue(*report.bench);

@@ -264,6 +264,8 @@ llvm::Error runSpec(ModuleOp module, const RunOptions &options, llvm::function_r
     if (!report)
       return report.takeError();
     report->compileSeconds = compileSeconds;
+    if (kernel && kernel->getDevice())
+      report->emulation = kernel->getDevice()->getReport();
     done(*report);
   }
   return llvm::Error::success();

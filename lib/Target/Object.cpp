@@ -1,7 +1,6 @@
 //===- Object.cpp - Module to machine code --------------------------------===//
 #include "attn/Target/Object.h"
 
-#include "attn/Runtime/Bitcode.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -35,8 +34,8 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &tar
 }
 
 // The runtime is generic code: it takes the target of the object that it becomes part of.
-static LogicalResult linkRuntime(llvm::Module &module, bool threads) {
-  ArrayRef<unsigned char> bytes = runtimeBitcode(threads);
+static LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form) {
+  ArrayRef<unsigned char> bytes = runtimeBitcode(form);
   llvm::MemoryBufferRef buffer(StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "attn runtime");
   auto runtime = llvm::parseBitcodeFile(buffer, module.getContext());
   if (!runtime) {
@@ -83,7 +82,7 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
   return success();
 }
 
-FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, bool threads,
+FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, RuntimeForm runtime,
                                    ArrayRef<std::string> entries, bool withRuntime) {
   NativeModule native;
   native.context = std::make_unique<llvm::LLVMContext>();
@@ -97,7 +96,7 @@ FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, b
     return module.emitError() << "LLVM has no back end for " << target.triple;
   native.module->setTargetTriple(native.machine->getTargetTriple());
   native.module->setDataLayout(native.machine->createDataLayout());
-  if (withRuntime && failed(linkRuntime(*native.module, threads)))
+  if (withRuntime && failed(linkRuntime(*native.module, runtime)))
     return module.emitError("the runtime could not be linked into the module");
   llvm::internalizeModule(*native.module, [&](const llvm::GlobalValue &value) {
     return value.isWeakForLinker() || llvm::is_contained(entries, value.getName());

@@ -5,6 +5,7 @@
 #include "llvm/Support/InitLLVM.h"
 
 using namespace llvm;
+using attn::tools::Switch;
 
 namespace {
 
@@ -33,7 +34,12 @@ struct Options {
   cl::opt<int> threads{"threads", cl::desc("OpenMP threads (all)"), cl::value_desc("N"), cl::init(0),
                        cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object"), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu"), cl::init("cpu"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda-emulated (cpu)"), cl::init("cpu"),
+                              cl::cat(category)};
+  cl::opt<std::string> chip{"chip", cl::desc("The GPU to compile for and emulate: sm_80, ... (sm_80)"),
+                            cl::value_desc("NAME"), cl::init("sm_80"), cl::cat(category)};
+  cl::opt<Switch> checks{"emulator-checks", cl::desc("Look for races, count bank conflicts and sectors (on)"),
+                         cl::init(Switch::On), cl::cat(category), attn::tools::switchValues()};
   cl::opt<std::string> cpu{"cpu", cl::desc("CPU to compile for (native)"), cl::value_desc("NAME"), cl::init("native"),
                            cl::cat(category)};
   attn::tools::ScheduleOptions schedule{category};
@@ -89,6 +95,22 @@ Error readSchedule(const Options &given, attn::RunOptions &options) {
   return schedule.takeError();
 }
 
+Error readTarget(const Options &given, attn::RunOptions &options) {
+  bool emulated = given.target == "cuda-emulated";
+  if (given.target != "cpu" && !emulated)
+    return fail("--target=" + given.target + " is not known; cpu and cuda-emulated are");
+  options.emulatorChecks = given.checks == Switch::On;
+  if (!emulated)
+    return given.chip.getNumOccurrences() ? fail("--chip is for --target=cuda-emulated; a CPU is named by --cpu")
+                                          : Error::success();
+  std::string message;
+  auto gpu = attn::GPUModel::get(given.chip, message);
+  if (failed(gpu))
+    return fail(message);
+  options.gpu = *gpu;
+  return Error::success();
+}
+
 Error readOptions(const Options &given, attn::RunOptions &options) {
   options.function = given.function;
   options.cpu = given.cpu;
@@ -97,8 +119,8 @@ Error readOptions(const Options &given, attn::RunOptions &options) {
   options.threads = given.threads;
   options.layout = given.layout;
   options.guard = given.guard;
-  if (given.target != "cpu")
-    return fail("--target=" + given.target + " is not known; cpu is");
+  if (Error error = readTarget(given, options))
+    return error;
   if (given.threads < 0)
     return fail("--threads=" + Twine(given.threads) + " should be at least 1");
   if (given.bench.getNumOccurrences()) {

@@ -44,6 +44,16 @@ void registerPipelines();
 /// What a compiled module exports: NAME, NAME_plan and NAME_run of every function.
 std::vector<std::string> entryNames(mlir::ModuleOp spec);
 
+/// Warp code -> C entry points whose kernels a device runs. The gpu.module has to be gone by then.
+void buildDeviceEntries(mlir::OpPassManager &pm, const CompileOptions &options);
+
+/// A spec whose kernels are emulated: the host's code, and a module that holds the gpu.module for the emulator.
+struct EmulatedCode {
+  mlir::OwningOpRef<mlir::ModuleOp> device;
+  NativeModule host;
+};
+mlir::FailureOr<EmulatedCode> compileToEmulated(mlir::ModuleOp spec, const CompileOptions &options);
+
 /// Spec (not changed) to PTX for options.gpu.
 mlir::FailureOr<std::string> compileToPTX(mlir::ModuleOp spec, const CompileOptions &options);
 

@@ -6,6 +6,7 @@
 #ifndef ATTN_RUN_RUN_H
 #define ATTN_RUN_RUN_H
 
+#include "attn/Emulator/Emulator.h"
 #include "attn/Inputs/Inputs.h"
 #include "attn/Pipelines/Pipelines.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -26,6 +27,8 @@ enum class Layout {
 enum class Guard { None, After, Before };
 
 struct RunOptions {
+  std::optional<GPUModel> gpu; // kernels for it, run by the emulator
+  bool emulatorChecks = true;  // find races and the like, count bank conflicts and sectors
   std::string function;       // needed where the spec has several
   std::string cpu = "native"; // as TargetModel::get takes it; what this machine cannot run is refused
   ScheduleOverrides schedule;
@@ -61,7 +64,18 @@ struct WorkReport {
   double pairs = 0, kept = 0, flops = 0;
 };
 
+/// What the emulator saw of the kernels.
+struct EmulationReport {
+  uint64_t launches = 0, blocks = 0, multiplies = 0; // multiplies: mma.sync of a warp
+  uint64_t sharedPasses = 0, idealSharedPasses = 0;  // over the banks of shared memory; without conflicts
+  uint64_t sectors = 0, idealSectors = 0;            // of 32 bytes of global memory; if each request lay together
+  double seconds = 0;
+
+  void add(const emulator::LaunchReport &launch);
+};
+
 struct RunReport {
+  std::optional<EmulationReport> emulation;
   std::string function;
   llvm::SmallVector<std::pair<std::string, std::string>> inputs, results; // name to type, "1x8x4096x64xf32"
   llvm::SmallVector<CheckReport> checks;

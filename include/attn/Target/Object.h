@@ -2,6 +2,7 @@
 #ifndef ATTN_TARGET_OBJECT_H
 #define ATTN_TARGET_OBJECT_H
 
+#include "attn/Runtime/Bitcode.h"
 #include "attn/Schedule/TargetModel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/LLVMContext.h"
@@ -22,7 +23,7 @@ struct NativeModule {
 /// Translates a module of the LLVM dialect for `target`; only the functions in `entries` (and the runtime's
 /// attn_last_error and attn_plan_free) are exported. Without `withRuntime` the object calls the runtime of the process
 /// it is loaded into: compiling the runtime would be half of the time.
-mlir::FailureOr<NativeModule> makeNative(mlir::ModuleOp module, const TargetModel &target, bool threads,
+mlir::FailureOr<NativeModule> makeNative(mlir::ModuleOp module, const TargetModel &target, RuntimeForm runtime,
                                          llvm::ArrayRef<std::string> entries, bool withRuntime = true);
 
 /// Writes assembly or an object file. The module is used up.

@@ -385,8 +385,12 @@ struct LowerEntryPoints : impl::LowerEntryPointsBase<LowerEntryPoints> {
       if (failed(interface) || failed(EntryBuilder(b, module, fn, std::move(*interface), threads, x86).build()))
         return signalPassFailure();
     }
-    for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
+    for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
+      auto task = module.lookupSymbol<func::FuncOp>(kernel.getTask());
+      if (task && task.isExternal()) // its code is on the device
+        task.erase();
       kernel.erase();
+    }
   }
 };
 

@@ -12,8 +12,8 @@
 
 namespace {
 
-std::unique_ptr<llvm::Module> load(llvm::LLVMContext &context, bool threads) {
-  llvm::ArrayRef<unsigned char> bytes = attn::runtimeBitcode(threads);
+std::unique_ptr<llvm::Module> load(llvm::LLVMContext &context, attn::RuntimeForm form) {
+  llvm::ArrayRef<unsigned char> bytes = attn::runtimeBitcode(form);
   llvm::StringRef text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   auto module = llvm::parseBitcodeFile({text, "runtime"}, context);
   EXPECT_TRUE(bool(module)) << llvm::toString(module.takeError());
@@ -21,9 +21,9 @@ std::unique_ptr<llvm::Module> load(llvm::LLVMContext &context, bool threads) {
 }
 
 TEST(RuntimeBitcode, DefinesItsDoors) {
-  for (bool threads : {false, true}) {
+  for (attn::RuntimeForm form : {attn::RuntimeForm::Serial, attn::RuntimeForm::Threads, attn::RuntimeForm::Device}) {
     llvm::LLVMContext context;
-    auto module = load(context, threads);
+    auto module = load(context, form);
     ASSERT_TRUE(module);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
     for (const char *name : {"attn_call", "attn_range"}) {
@@ -42,9 +42,9 @@ TEST(RuntimeBitcode, DefinesItsDoors) {
 TEST(RuntimeBitcode, NeedsLibcAndOpenMPAlone) {
   const std::set<llvm::StringRef> libc = {"malloc", "calloc", "realloc", "aligned_alloc",
                                           "free",   "memcpy", "memset",  "snprintf"};
-  for (bool threads : {false, true}) {
+  for (attn::RuntimeForm form : {attn::RuntimeForm::Serial, attn::RuntimeForm::Threads, attn::RuntimeForm::Device}) {
     llvm::LLVMContext context;
-    auto module = load(context, threads);
+    auto module = load(context, form);
     ASSERT_TRUE(module);
     for (llvm::Function &function : *module) {
       llvm::StringRef name = function.getName();

@@ -1,0 +1,52 @@
+//===- EmulatedDevice.h - A GPU for the runtime, on this CPU ----------------===//
+#ifndef ATTN_LIB_RUN_EMULATEDDEVICE_H
+#define ATTN_LIB_RUN_EMULATEDDEVICE_H
+
+#include "attn/Emulator/Emulator.h"
+#include "attn/Run/Run.h"
+#include "attn/Runtime/Device.h"
+#include "llvm/ExecutionEngine/Orc/CoreContainers.h"
+#include "llvm/Support/Error.h"
+#include <dlpack/dlpack.h>
+
+namespace llvm::orc {
+class LLJIT;
+}
+
+namespace attn::run {
+
+/// Runs the kernels of one gpu.module for the C runtime: device memory is memory of this process, and whatever else a
+/// kernel touches is a fault.
+class EmulatedDevice {
+public:
+  static llvm::Expected<std::unique_ptr<EmulatedDevice>> create(mlir::OwningOpRef<mlir::ModuleOp> device,
+                                                                const RunOptions &options);
+  ~EmulatedDevice();
+
+  /// Defines the functions of attn/Runtime/Device.h for objects that `jit` loads.
+  static llvm::Error define(llvm::orc::LLJIT &jit);
+
+  /// Calls `fn` while kernels run here. They may read `inputs`, and write `outputs` too.
+  int call(llvm::ArrayRef<const DLTensor *> inputs, llvm::ArrayRef<const DLTensor *> outputs,
+           llvm::function_ref<int()> fn);
+
+  /// What all launches since the start did.
+  const EmulationReport &getReport() const { return report; }
+
+  struct Functions; // what the runtime calls
+
+private:
+  EmulatedDevice() = default;
+  const char *launch(const AttnDeviceLaunch &launch);
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::unique_ptr<emulator::Emulator> emulator;
+  std::vector<emulator::GlobalBuffer> tensors;
+  std::map<void *, uint64_t> memory;
+  std::string error;
+  EmulationReport report;
+};
+
+} // namespace attn::run
+
+#endif // ATTN_LIB_RUN_EMULATEDDEVICE_H
