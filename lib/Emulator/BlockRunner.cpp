@@ -74,6 +74,7 @@ void BlockRunner::resetWarp(uint32_t index, const Dim3 &blockId) {
   warp.block = &block;
   warp.regionCounts = regionCounts.data();
   warp.id = index;
+  warp.held = 0;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     uint32_t thread = index * kLanes + lane;
     warp.threadId[0][lane] = thread % size[0];
@@ -165,6 +166,7 @@ void BlockRunner::arrive(WarpRun &warp, uint32_t site, uint32_t id, uint32_t thr
   }
   barrier.expected = expected;
   barrier.arrived += kLanes;
+  barrier.held += warp.held;
   for (uint32_t i = 0; i < block.numWarps; ++i)
     barrier.clocks[i] = std::max(barrier.clocks[i], warp.clocks[i]);
   ++warp.clocks[warp.id];
@@ -183,10 +185,11 @@ void BlockRunner::release(Barrier &barrier) {
   for (WarpRun *warp : barrier.waiting) {
     for (uint32_t i = 0; i < block.numWarps; ++i)
       warp->clocks[i] = std::max(warp->clocks[i], barrier.clocks[i]);
+    warp->heldByBlock = barrier.held;
     warp->waitingAt.reset();
   }
   barrier.waiting.clear();
-  barrier.arrived = 0;
+  barrier.arrived = barrier.held = 0;
 }
 
 void BlockRunner::growCopies(WarpRun &warp) {

@@ -45,6 +45,7 @@ private:
   /// A barrier of the block while warps wait at it.
   struct Barrier {
     uint32_t arrived = 0, expected = 0;
+    uint32_t held = 0; // predicates of a reducing barrier
     std::vector<WarpRun *> waiting;
     uint32_t clocks[kMaxWarps] = {};
   };

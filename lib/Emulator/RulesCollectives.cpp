@@ -44,10 +44,28 @@ LogicalResult rewriteBarrier0(WarpBuilder &b, Operation *op) {
   return success();
 }
 
+/// The predicate of the lanes that take part, as bits.
+Value ballot(WarpBuilder &b, Value predicate) { return b.toBits(b.andMask(predicate)); }
+
+/// Over the predicates of all threads of the block.
+LogicalResult rewriteReducingBarrier(WarpBuilder &b, NVVM::BarrierOp op, NVVM::BarrierReduction reduction) {
+  if (op.getBarrierId() || op.getNumberOfThreads())
+    return op.emitError("the emulator knows reductions at barrier 0 of all threads only");
+  static_assert(int(NVVM::BarrierReduction::POPC) == 0 && int(NVVM::BarrierReduction::AND) == 1 &&
+                    int(NVVM::BarrierReduction::OR) == 2,
+                "the runtime numbers the kinds so");
+  Value given = b.splat(b.getOne(op.getReductionPredicate())), none = b.splat(b.constantInt(0));
+  Value holds = arith::CmpIOp::create(b, b.loc, arith::CmpIPredicate::ne, given, none);
+  b.set(op->getResult(0),
+        {b.call("attn_emu_barrier_reduce", b.getI32Type(),
+                {b.getWarp(), b.site(op), b.maskBits(), b.constantInt(uint64_t(reduction)), ballot(b, holds)})});
+  return success();
+}
+
 LogicalResult rewriteBarrier(WarpBuilder &b, Operation *op) {
   auto barrier = cast<NVVM::BarrierOp>(op);
-  if (barrier.getReductionOp())
-    return op->emitError("the emulator knows barriers without a reduction only");
+  if (auto reduction = barrier.getReductionOp())
+    return rewriteReducingBarrier(b, barrier, *reduction);
   buildBarrier(b, op, barrier.getBarrierId(), barrier.getNumberOfThreads(), /*waits=*/true);
   return success();
 }
@@ -111,9 +129,6 @@ LogicalResult rewriteShuffle(WarpBuilder &b, Operation *op) {
   b.set(shuffle.getRes(), std::move(results));
   return success();
 }
-
-/// The predicate of the lanes that take part, as bits.
-Value ballot(WarpBuilder &b, Value predicate) { return b.toBits(b.andMask(predicate)); }
 
 LogicalResult rewriteVote(WarpBuilder &b, Operation *op) {
   auto vote = cast<NVVM::VoteSyncOp>(op);
@@ -194,7 +209,7 @@ void addCollectiveRules(RuleTable &rules) {
   rules["nvvm.read.ptx.sreg.laneid"] = {rewriteLaneId, Agreement::Never};
   rules["nvvm.read.ptx.sreg.warpsize"] = {rewriteWarpSize, Agreement::Always};
   rules["nvvm.barrier0"] = {rewriteBarrier0};
-  rules["nvvm.barrier"] = {rewriteBarrier};
+  rules["nvvm.barrier"] = {rewriteBarrier, Agreement::Always};
   rules["nvvm.barrier.arrive"] = {rewriteBarrierArrive};
   rules["nvvm.bar.warp.sync"] = {rewriteWarpBarrier};
   rules["nvvm.shfl.sync"] = {rewriteShuffle, Agreement::Never};

@@ -112,4 +112,13 @@ void attn_emu_barrier(Warp *warp, uint32_t site, uint32_t mask, uint32_t id, uin
   warp->block->services->barrier(warp, site, id, threads, waits);
 }
 
+/// The number of threads of the block whose predicate holds, or whether all or any do.
+uint32_t attn_emu_barrier_reduce(Warp *warp, uint32_t site, uint32_t mask, uint32_t kind, uint32_t predicates) {
+  warp->held = __builtin_popcount(predicates);
+  attn_emu_barrier(warp, site, mask, /*id=*/0, /*threads=*/0, /*waits=*/1);
+  uint32_t count = warp->heldByBlock;
+  warp->held = 0;
+  return kind == 0 ? count : kind == 1 ? count == warp->block->numWarps * kLanes : count != 0;
+}
+
 } // extern "C"

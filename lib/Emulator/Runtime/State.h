@@ -73,6 +73,8 @@ struct Warp {
   /// clocks[w]: everything that warp w did up to this clock happened before what this warp does now. The warp's own
   /// clock advances at barriers.
   uint32_t clocks[kMaxWarps];
+  /// At a reducing barrier: lanes whose predicate holds, of this warp and of the block.
+  uint32_t held, heldByBlock;
   AsyncCopy *copies;
   uint32_t copiesBegin, copiesEnd, copiesCapacity;
   /// The group that cp.async adds to now.
