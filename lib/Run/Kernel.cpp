@@ -79,7 +79,7 @@ Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef na
   auto jit = makeJIT();
   if (!jit)
     return jit.takeError();
-  ArrayRef<unsigned char> runtime = runtimeObject(device         ? RuntimeForm::Device
+  ArrayRef<unsigned char> runtime = runtimeObject(device        ? RuntimeForm::Device
                                                   : hasOpenMP() ? RuntimeForm::Threads
                                                                 : RuntimeForm::Serial);
   StringRef bytes(reinterpret_cast<const char *>(runtime.data()), runtime.size());

@@ -138,10 +138,14 @@ void printReportAsJSON(const RunReport &report, raw_ostream &os) {
   }
   if (report.emulation) {
     const EmulationReport &e = *report.emulation;
-    object["emulation"] = json::Object{{"launches", e.launches},          {"blocks", e.blocks},
-                                       {"mma", e.multiplies},             {"seconds", e.seconds},
-                                       {"shared_passes", e.sharedPasses}, {"ideal_shared_passes", e.idealSharedPasses},
-                                       {"sectors", e.sectors},            {"ideal_sectors", e.idealSectors}};
+    object["emulation"] = json::Object{{"launches", e.launches},
+                                       {"blocks", e.blocks},
+                                       {"mma", e.multiplies},
+                                       {"seconds", e.seconds},
+                                       {"shared_passes", e.sharedPasses},
+                                       {"ideal_shared_passes", e.idealSharedPasses},
+                                       {"sectors", e.sectors},
+                                       {"ideal_sectors", e.idealSectors}};
   }
   if (report.bench)
     object["bench"] = toValue(*report.bench);

@@ -81,7 +81,7 @@ struct attn_plan {
   int64_t num_kernels;
   AttnPlan *plans;
   AttnTables **tables;
-  int64_t *extents; /* by symbol */
+  int64_t *extents;               /* by symbol */
   struct AttnDevicePlan **device; /* one per kernel; null without a GPU */
 };
 

@@ -10,8 +10,8 @@
 struct AttnDevicePlan {
   char *memory;
   int64_t num_items, parts;
-  int64_t blocks, offsets, runs;      /* bytes from `memory` */
-  int64_t bitmaps[ATTN_MAX_TABLES];   /* of MEMBERS tables */
+  int64_t blocks, offsets, runs;        /* bytes from `memory` */
+  int64_t bitmaps[ATTN_MAX_TABLES];     /* of MEMBERS tables */
   int64_t constants[ATTN_MAX_OPERANDS]; /* of captured constants */
 };
 
@@ -21,9 +21,7 @@ typedef struct {
   int64_t size;
 } Staging;
 
-static int failed(AttnCall *call, const char *text) {
-  return ATTN_FAIL(call, ATTN_DEVICE_FAILED, "%s", text);
-}
+static int failed(AttnCall *call, const char *text) { return ATTN_FAIL(call, ATTN_DEVICE_FAILED, "%s", text); }
 
 static int64_t put(Staging *staging, const void *data, int64_t bytes) {
   int64_t at = staging->size;
@@ -136,8 +134,7 @@ int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy) {
   }
   copy->base = malloc((size_t)(high - low + size));
   if (!copy->base)
-    return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for a copy of '%s'",
-                     attn_tensor_name(&call->program, t));
+    return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for a copy of '%s'", attn_tensor_name(&call->program, t));
   copy->data = (char *)copy->base - low;
   const char *text =
       attn_device_read(copy->base, (const char *)call->tensors[t].data + low, high - low + size, call->stream);

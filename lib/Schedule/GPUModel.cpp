@@ -14,9 +14,9 @@ static const struct {
   bool tensorCores;
   int64_t blockKiB, multiprocessorKiB, multiprocessors;
 } kChips[] = {
-    {"sm_70", false, 96, 96, 80},    {"sm_75", false, 64, 64, 40},    {"sm_80", true, 163, 164, 108},
-    {"sm_86", true, 99, 100, 84},    {"sm_87", true, 163, 164, 16},   {"sm_89", true, 99, 100, 128},
-    {"sm_90", true, 227, 228, 132},  {"sm_90a", true, 227, 228, 132}, {"sm_100", true, 227, 228, 148},
+    {"sm_70", false, 96, 96, 80},   {"sm_75", false, 64, 64, 40},    {"sm_80", true, 163, 164, 108},
+    {"sm_86", true, 99, 100, 84},   {"sm_87", true, 163, 164, 16},   {"sm_89", true, 99, 100, 128},
+    {"sm_90", true, 227, 228, 132}, {"sm_90a", true, 227, 228, 132}, {"sm_100", true, 227, 228, 148},
     {"sm_120", true, 99, 100, 170},
 };
 

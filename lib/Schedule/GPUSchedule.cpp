@@ -117,7 +117,7 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
   FailureOr<Cut> cut = chooseCut();
   if (failed(cut))
     return failure();
-  because(tensorCores()      ? "products by mma.sync m16n8k16"
+  because(tensorCores()     ? "products by mma.sync m16n8k16"
           : element.isF32() ? "products by plain FMAs: f32 keeps its precision"
                             : "products by plain FMAs: the chip has no mma.sync and ldmatrix of this form");
   because(formatv("{0} query rows in {1} warps, {2} keys a tile, {3} tiles in shared memory", cut->queries, cut->warps,

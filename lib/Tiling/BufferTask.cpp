@@ -1,9 +1,9 @@
 //===- BufferTask.cpp - Tasks of threads that share a buffer --------------===//
 //
-// One query tile per task. Its keys and values are fetched into slots of a buffer a few tiles ahead, while earlier tiles
-// are computed. Tiles are taken from the last to the first: under a causal mask the diagonal comes first, and large
-// scores early spare later changes of the reference. Full and partial tiles share the code of the products; only the
-// work of the mask is jumped over.
+// One query tile per task. Its keys and values are fetched into slots of a buffer a few tiles ahead, while earlier
+// tiles are computed. Tiles are taken from the last to the first: under a causal mask the diagonal comes first, and
+// large scores early spare later changes of the reference. Full and partial tiles share the code of the products; only
+// the work of the mask is jumped over.
 //
 //===----------------------------------------------------------------------===//
 #include "TaskFrame.h"
@@ -181,7 +181,8 @@ BufferTaskBuilder::Step BufferTaskBuilder::stepOf(const Cursor &cursor) {
 
 Value BufferTaskBuilder::makeBuffer(int64_t slots, int64_t rows, Value tensor) {
   auto type = cast<MemRefType>(tensor.getType());
-  return BufferOp::create(b, loc, BufferType::get(b.getContext(), slots, rows, type.getShape().back(), type.getElementType()));
+  return BufferOp::create(b, loc,
+                          BufferType::get(b.getContext(), slots, rows, type.getShape().back(), type.getElementType()));
 }
 
 void BufferTaskBuilder::fetch(Value tensor, Value row, Value count, Value buffer, Value slot) {
@@ -229,7 +230,8 @@ Value BufferTaskBuilder::applyMask(Value scores, const Step &step, bool exact) {
     return masked();
   Value cut = arith::OrIOp::create(b, loc, step.partial, less(step.count, i32(keyTile)));
   return choose(
-      scores.getType(), cut, [&]() -> SmallVector<Value> { return {masked()}; }, [&]() -> SmallVector<Value> { return {scores}; })[0];
+      scores.getType(), cut, [&]() -> SmallVector<Value> { return {masked()}; },
+      [&]() -> SmallVector<Value> { return {scores}; })[0];
 }
 
 Value BufferTaskBuilder::applyTile(Value state, const Step &step, Value slot, bool exact) {

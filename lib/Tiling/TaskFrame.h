@@ -27,9 +27,7 @@ protected:
   /// Brings products to the unit of the states.
   Value scale();
   tile::StateType stateType();
-  tile::TileType tileType() {
-    return tile::TileType::get(b.getContext(), source.schedule.getKeyTile(), queryTile);
-  }
+  tile::TileType tileType() { return tile::TileType::get(b.getContext(), source.schedule.getKeyTile(), queryTile); }
   /// The score region, where there is one, on scores of the query tile from `row` and the key tile from `keyRow`.
   Value modify(Value scores, Value row, Value keyRow);
   Value mask(Value scores, Value row, Value keyRow);

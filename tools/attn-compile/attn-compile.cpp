@@ -18,7 +18,8 @@ struct Options {
   cl::opt<std::string> spec{cl::Positional, cl::desc("SPEC.mlir"), cl::cat(category)};
   cl::opt<std::string> output{"o", cl::desc("Output file; - is standard output"), cl::value_desc("FILE"), cl::init("-"),
                               cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda (cpu)"), cl::init("cpu"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda (cpu)"), cl::init("cpu"),
+                              cl::cat(category)};
   cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ... (native)"),
                            cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
   cl::opt<std::string> chip{"chip", cl::desc("The GPU: sm_80, sm_86, sm_90, ... (sm_80)"), cl::value_desc("NAME"),

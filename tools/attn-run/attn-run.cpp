@@ -97,6 +97,8 @@ Error readSchedule(const Options &given, attn::RunOptions &options) {
 
 Error readTarget(const Options &given, attn::RunOptions &options) {
   bool emulated = given.target == "cuda-emulated";
+  if (given.target == "cuda")
+    return fail("--target=cuda: attn-run has no way to a GPU yet; --target=cuda-emulated runs the same kernels here");
   if (given.target != "cpu" && !emulated)
     return fail("--target=" + given.target + " is not known; cpu and cuda-emulated are");
   options.emulatorChecks = given.checks == Switch::On;

@@ -29,8 +29,8 @@ enum class Guard { None, After, Before };
 struct RunOptions {
   std::optional<GPUModel> gpu; // kernels for it, run by the emulator
   bool emulatorChecks = true;  // find races and the like, count bank conflicts and sectors
-  std::string function;       // needed where the spec has several
-  std::string cpu = "native"; // as TargetModel::get takes it; what this machine cannot run is refused
+  std::string function;        // needed where the spec has several
+  std::string cpu = "native";  // as TargetModel::get takes it; what this machine cannot run is refused
   ScheduleOverrides schedule;
   llvm::SmallVector<InputOptions, 1> inputs;  // one run each, of one compiled kernel
   std::map<std::string, std::string> outputs; // result name to .npy file

@@ -131,8 +131,8 @@ typedef struct {
 } AttnTask;
 
 /* What a block of GPU threads computes, in every (batch, query head): the grid is all blocks of the first pair,
- * then those of the next. The kernel puts in batch and heads itself. `plan_tile` is the query tile in a row of the plan, `partial_row` the first row
- * of its partial results among those of its pair. */
+ * then those of the next. The kernel puts in batch and heads itself. `plan_tile` is the query tile in a row of the
+ * plan, `partial_row` the first row of its partial results among those of its pair. */
 typedef struct {
   AttnTask task;
   int64_t plan_tile, partial_row;

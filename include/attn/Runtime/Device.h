@@ -1,8 +1,8 @@
 /* What the runtime asks of the machine that runs GPU kernels. A compiled object has it from the CUDA driver (cuda.c); a
  * process that emulates GPUs defines it itself.
  *
- * Everything is ordered by `stream`, as in CUDA; null is the default stream. A function that answers a text failed, and the
- * text says how: it is a constant or lives as long as the thread.
+ * Everything is ordered by `stream`, as in CUDA; null is the default stream. A function that answers a text failed, and
+ * the text says how: it is a constant or lives as long as the thread.
  */
 #ifndef ATTN_RUNTIME_DEVICE_H
 #define ATTN_RUNTIME_DEVICE_H

@@ -13,11 +13,11 @@
 namespace attn {
 
 struct GPUModel {
-  std::string chip;               // as ptxas takes it: sm_80
-  bool tensorCores = false;       // mma.sync on f16 and bf16, ldmatrix, cp.async
-  int64_t sharedBytes = 48 << 10; // that one block can have
-  int64_t multiprocessorBytes = 64 << 10; // shared memory of a multiprocessor
-  int64_t multiprocessors = 80;   // of a typical card of the chip: how many blocks are worth having
+  std::string chip;                            // as ptxas takes it: sm_80
+  bool tensorCores = false;                    // mma.sync on f16 and bf16, ldmatrix, cp.async
+  int64_t sharedBytes = 48 << 10;              // that one block can have
+  int64_t multiprocessorBytes = 64 << 10;      // shared memory of a multiprocessor
+  int64_t multiprocessors = 80;                // of a typical card of the chip: how many blocks are worth having
   static constexpr int64_t kRegisters = 65536; // of a multiprocessor
 
   /// The model of `chip`. An unknown name is an error text that says what is known.

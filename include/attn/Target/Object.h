@@ -29,7 +29,8 @@ mlir::FailureOr<NativeModule> makeNative(mlir::ModuleOp module, const TargetMode
 /// Writes assembly or an object file. The module is used up.
 mlir::LogicalResult emitMachineCode(NativeModule &native, llvm::raw_pwrite_stream &os, bool assembly);
 
-/// Links an object into a shared library with the first of clang, cc and gcc that there is; the error names what was tried.
+/// Links an object into a shared library with the first of clang, cc and gcc that there is; the error names what was
+/// tried.
 mlir::LogicalResult linkShared(llvm::StringRef object, llvm::StringRef output, bool threads, std::string &error);
 
 } // namespace attn

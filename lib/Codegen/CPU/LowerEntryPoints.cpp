@@ -319,8 +319,12 @@ void EntryBuilder::entry(StringRef suffix, int mode, unsigned numTensors) {
     planPlace = fn.getArgument(0);
   else if (mode == 2)
     put(plan, 0, fn.getArgument(0));
-  SmallVector<Value> call{address(interface.name + ".table"), address(interface.name + ".strings"), pointers, arguments,
-                          constant(mode, i32), planPlace};
+  SmallVector<Value> call{address(interface.name + ".table"),
+                          address(interface.name + ".strings"),
+                          pointers,
+                          arguments,
+                          constant(mode, i32),
+                          planPlace};
   if (device)
     call.push_back(fn.getArguments().back());
   func::ReturnOp::create(b, loc, func::CallOp::create(b, loc, device ? kCallOn : kCall, i32, call).getResults());

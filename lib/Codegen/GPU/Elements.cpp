@@ -57,7 +57,7 @@ void inlineForElements(Emit &e, const KernelShape &shape, RegionOp op, Values &s
                        function_ref<Value(Value, ValueRange)> apply) {
   auto position = [&](Value first, Value at) { return e.add(first, e.mul(e.toIndex(at), op.getStep())); };
   forElements(e, shape, scores, [&](Value row, Value column, Value &score) {
-    Values arguments{op.getBatch(), op.getHead(), position(op.getQuery(), row), position(op.getKey(), column),
+    Values arguments{op.getBatch(),      op.getHead(),   position(op.getQuery(), row), position(op.getKey(), column),
                      op.getNumQueries(), op.getNumKeys()};
     llvm::append_range(arguments, op.getCaptured());
     score = apply(score, arguments);
@@ -83,9 +83,8 @@ void emitMask(Emit &e, const KernelShape &shape, tile::MaskOp op, Values &scores
 
 void emitClip(Emit &e, const KernelShape &shape, Value count, Values &scores) {
   Value limit = e.toI32(count), none = negativeInfinity(e);
-  forElements(e, shape, scores, [&](Value, Value column, Value &score) {
-    score = e.select(e.less(column, limit), score, none);
-  });
+  forElements(e, shape, scores,
+              [&](Value, Value column, Value &score) { score = e.select(e.less(column, limit), score, none); });
 }
 
 } // namespace attn::cuda

@@ -6,8 +6,7 @@ using namespace mlir;
 namespace attn::cuda {
 
 Value Emit::number(Value like, int64_t v) {
-  return like.getType().isIndex() ? index(v)
-                                  : arith::ConstantIntOp::create(b, loc, like.getType(), v).getResult();
+  return like.getType().isIndex() ? index(v) : arith::ConstantIntOp::create(b, loc, like.getType(), v).getResult();
 }
 
 Value Emit::cast(Value x, Type type) {
@@ -93,9 +92,10 @@ Values Emit::multiply(Type element, ValueRange x, ValueRange y, ValueRange z) {
         v = LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), v);
     return result;
   };
-  return unpackStruct(*this, NVVM::MmaOp::create(b, loc, four, fragment(x), fragment(y), z, ArrayRef<int64_t>{16, 8, 16},
-                                                 std::nullopt, std::nullopt, std::array{type, type},
-                                                 std::array{NVVM::MMALayout::row, NVVM::MMALayout::col}));
+  return unpackStruct(*this,
+                      NVVM::MmaOp::create(b, loc, four, fragment(x), fragment(y), z, ArrayRef<int64_t>{16, 8, 16},
+                                          std::nullopt, std::nullopt, std::array{type, type},
+                                          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col}));
 }
 
 Value Emit::pack(Value low, Value high, Type element) {

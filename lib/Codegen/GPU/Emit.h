@@ -1,8 +1,8 @@
 //===- Emit.h - Terse building of warp code ---------------------*- C++ -*-===//
 //
 // A kernel is a few hundred ops of address arithmetic, matrix instructions and softmax per thread. This wraps an
-// OpBuilder so that the code that builds them reads like the kernel. Values of one thread are scalars; offsets in shared
-// memory are i32 bytes, in global memory i64 bytes.
+// OpBuilder so that the code that builds them reads like the kernel. Values of one thread are scalars; offsets in
+// shared memory are i32 bytes, in global memory i64 bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_LIB_CODEGEN_GPU_EMIT_H

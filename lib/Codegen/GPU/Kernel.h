@@ -12,12 +12,12 @@ namespace attn::cuda {
 /// Name of the shared memory of a block, which every kernel of a module declares.
 constexpr const char *kSharedName = "attn_shared";
 
-/// Moves a task into a new kernel of `device`. Its memrefs and fields are casts of the kernel's parameters, of the block
-/// that the thread belongs to, and of what the plan says of it. Sets the block's threads and shared memory.
+/// Moves a task into a new kernel of `device`. Its memrefs and fields are casts of the kernel's parameters, of the
+/// block that the thread belongs to, and of what the plan says of it. Sets the block's threads and shared memory.
 mlir::LLVM::LLVMFuncOp makeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape);
 
-/// Adds the kernel that merges the parts of split keys of `kernel`. It takes the same parameters and then their number; its
-/// grid has one block per query tile.
+/// Adds the kernel that merges the parts of split keys of `kernel`. It takes the same parameters and then their number;
+/// its grid has one block per query tile.
 void makeMergeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape, bool natural,
                      bool hasLse);
 

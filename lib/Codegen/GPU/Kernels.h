@@ -11,9 +11,9 @@ struct GlobalRows {
   Value pointer, rows, columns, stride;
 };
 
-/// Copies rows [row, row + count) of a matrix into shared memory at `to`, `capacity` rows by `layout`; what lies outside
-/// the rows or columns becomes 0. All threads of the block take part. Asynchronous where the chip can and where rows
-/// start at multiples of 16 bytes; otherwise element by element.
+/// Copies rows [row, row + count) of a matrix into shared memory at `to`, `capacity` rows by `layout`; what lies
+/// outside the rows or columns becomes 0. All threads of the block take part. Asynchronous where the chip can and where
+/// rows start at multiples of 16 bytes; otherwise element by element.
 void emitFetch(Emit &e, const KernelShape &shape, const SharedLayout &layout, GlobalRows from, Value row, Value count,
                Value to, int64_t capacity);
 

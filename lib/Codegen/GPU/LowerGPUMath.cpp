@@ -48,9 +48,10 @@ struct LowerGPUMath : impl::LowerGPUMathBase<LowerGPUMath> {
     getOperation().walk([&](Operation *op) {
       if (!isa<math::MathDialect>(op->getDialect()) || isInline(op))
         return;
-      op->emitError() << "'" << op->getName()
-                      << "' has no inline form on a GPU; a score region may use math.exp, exp2, expm1, log, log2, log1p, "
-                         "tanh, sin, cos, erf, sqrt, absf, floor, ceil and fma";
+      op->emitError()
+          << "'" << op->getName()
+          << "' has no inline form on a GPU; a score region may use math.exp, exp2, expm1, log, log2, log1p, "
+             "tanh, sin, cos, erf, sqrt, absf, floor, ceil and fma";
       signalPassFailure();
     });
   }

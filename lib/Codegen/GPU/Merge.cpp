@@ -71,8 +71,7 @@ void MergeBuilder::storeLse(Value token, Value reference, Value sum) {
   Value lse = natural ? e.addf(reference, e.mulf(log, ln2)) : e.mulf(e.addf(reference, log), ln2);
   Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.f32(0));
   lse = e.select(none, e.f32(-std::numeric_limits<float>::infinity()), lse);
-  e.ifThen(e.equal(e.lane(), e.i32(0)),
-           [&] { e.store(lse, parameters.memrefs[4].address(e, {batch, head, token})); });
+  e.ifThen(e.equal(e.lane(), e.i32(0)), [&] { e.store(lse, parameters.memrefs[4].address(e, {batch, head, token})); });
 }
 
 void MergeBuilder::row(Value row) {
@@ -105,8 +104,7 @@ void MergeBuilder::build() {
   batch = e.make<arith::DivUIOp>(pair, heads);
   head = e.make<arith::RemUIOp>(pair, heads);
   rows = field(offsetof(AttnTask, rows));
-  auto loop =
-      scf::ForOp::create(e.b, e.loc, e.toIndex(e.warp()), e.toIndex(rows), e.index(shape.warps));
+  auto loop = scf::ForOp::create(e.b, e.loc, e.toIndex(e.warp()), e.toIndex(rows), e.index(shape.warps));
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(loop.getBody());
   row(loop.getInductionVar());

@@ -44,7 +44,8 @@ Parameters Parameters::read(Emit &e, func::FuncOp task, Block &entry) {
         to->push_back(e.toIndex(take()));
     p.memrefs.push_back(std::move(d));
   }
-  for (Value *to : {&p.blocks, &p.offsets, &p.runs, &p.partials, &p.count, &p.perBatch, &p.perHead, &p.perPair, &p.parts})
+  for (Value *to :
+       {&p.blocks, &p.offsets, &p.runs, &p.partials, &p.count, &p.perBatch, &p.perHead, &p.perPair, &p.parts})
     *to = take();
   return p;
 }

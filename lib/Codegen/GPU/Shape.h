@@ -6,7 +6,8 @@
 //   element e: row lane / 4 + 8 (e / 2), column 2 (lane % 4) + e % 2,
 //
 // so the four lanes of a quad share two rows of each group, and what is known of a row (maximum, sum) is kept by each
-// of the four. The form without tensor cores keeps the same layout, so that softmax, masks and stores are the same code.
+// of the four. The form without tensor cores keeps the same layout, so that softmax, masks and stores are the same
+// code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_LIB_CODEGEN_GPU_SHAPE_H

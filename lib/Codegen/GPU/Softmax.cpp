@@ -60,8 +60,8 @@ void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores
   Values kept(state.output);
   kept.append(state.maximum);
   kept.append(state.sum);
-  Values raised = e.ifElse(
-      e.anyOfWarp(grow), [&] { return raiseReferences(e, shape, state, maxima); }, [&] { return kept; });
+  Values raised =
+      e.ifElse(e.anyOfWarp(grow), [&] { return raiseReferences(e, shape, state, maxima); }, [&] { return kept; });
   Values rest{state.factor, state.scale};
   rest.append(state.query);
   raised.append(rest);
@@ -170,9 +170,7 @@ void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRow
     e.ifThen(e.less(at, e.toI32(to.output.rows)), [&] {
       storing.row(at, values);
       if (lse)
-        storeOnce(e, place, [&] {
-          e.store(lse, e.at(to.lse, e.mul(e.mul(e.toI64(at), e.toI64(to.lseStride)), 4)));
-        });
+        storeOnce(e, place, [&] { e.store(lse, e.at(to.lse, e.mul(e.mul(e.toI64(at), e.toI64(to.lseStride)), 4))); });
     });
   }
 }

@@ -49,7 +49,8 @@ struct ConvertBuffer : Pattern<tile::BufferOp> {
 
 struct ConvertFetch : Pattern<tile::FetchOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(tile::FetchOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::FetchOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     tile::BufferType type = op.getBuffer().getType();
     emitFetch(e, shape, layoutOf(type), rows(e, op.getSource(), operands.getSource()), op.getRow(), op.getCount(),
@@ -84,7 +85,8 @@ struct ConvertAwait : Pattern<tile::AwaitOp> {
 // Where the scale is known to be above 0 it goes into the exponent, and products are scores as they are.
 struct ConvertStart : Pattern<tile::StartOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(tile::StartOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::StartOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     bool natural = op.getState().getType().getUnit() == tile::ScoreUnit::Natural;
     FloatAttr known;
@@ -114,7 +116,8 @@ struct ConvertRestart : Pattern<tile::RestartOp> {
 
 struct ConvertScore : Pattern<tile::ScoreOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(tile::ScoreOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::ScoreOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     Value key = slot(e, cast<tile::BufferType>(op.getKey().getType()), operands.getKey()[0], op.getRow());
     Values scores = emitScore(e, shape, State(shape, operands.getState()), key, op.getTile().getType().getKeys());
@@ -175,7 +178,8 @@ struct ConvertAccumulate : Pattern<tile::AccumulateOp> {
 
 struct ConvertCheck : Pattern<tile::CheckOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(tile::CheckOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::CheckOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     rewriter.replaceOp(op, emitCheck(e, shape, State(shape, operands.getState())));
     return success();
@@ -184,7 +188,8 @@ struct ConvertCheck : Pattern<tile::CheckOp> {
 
 struct ConvertFinish : Pattern<tile::FinishOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(tile::FinishOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::FinishOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     OutputRows to{rows(e, op.getOutput(), operands.getOutput()), {}, {}};
     if (op.getLse()) {
@@ -216,7 +221,8 @@ struct ConvertFinishPartial : Pattern<tile::FinishPartialOp> {
 
 struct ConvertLoad : Pattern<memref::LoadOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(memref::LoadOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(memref::LoadOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     Descriptor d = Descriptor::read(e, op.getMemRefType(), operands.getMemref());
     rewriter.replaceOp(op, e.load(op.getType(), d.address(e, op.getIndices())));
@@ -226,12 +232,14 @@ struct ConvertLoad : Pattern<memref::LoadOp> {
 
 struct ConvertDim : Pattern<memref::DimOp> {
   using Pattern::Pattern;
-  LogicalResult matchAndRewrite(memref::DimOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(memref::DimOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
     std::optional<int64_t> dim = op.getConstantIndex();
     if (!dim)
       return op.emitError("asks for the extent of a dimension that is not a constant");
     Emit e(rewriter, op.getLoc());
-    rewriter.replaceOp(op, Descriptor::read(e, cast<MemRefType>(op.getSource().getType()), operands.getSource()).extents[*dim]);
+    rewriter.replaceOp(
+        op, Descriptor::read(e, cast<MemRefType>(op.getSource().getType()), operands.getSource()).extents[*dim]);
     return success();
   }
 };

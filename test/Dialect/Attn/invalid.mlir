@@ -438,6 +438,18 @@ func.func private @f() attributes {s = #s}
 
 // -----
 
+// S4: no tile ahead.
+// expected-error@+1 {{warps must be at least 0 and stages at least 2, not 4 and 1 (S4)}}
+#one = #attn.schedule<query_tile = 64, warps = 4, stages = 1>
+
+// -----
+
+// S5: rows that do not go round.
+// expected-error@+1 {{for 4 warps query_tile must be a multiple of 64, and key_tile of 16, not 48 and 128 (S5)}}
+#uneven = #attn.schedule<query_tile = 48, warps = 4>
+
+// -----
+
 // Clauses: unknown.
 func.func @f(%t: tensor<?x?x?x64xf32>) {
   // expected-error@+1 {{unknown clause 'offset'; known are scale, align, score, mask and schedule}}

@@ -27,8 +27,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its task @task is no function of this module; define it (T3)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -40,8 +40,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its task @task has type '(memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>) -> ()'; a task takes the memrefs of query, key, value, output and more tensors, 17 indices (the fields of AttnTask), memref<?xi64>, memref<?x3xi32> and two memref<?xf32>, and returns nothing (T3)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -54,8 +54,8 @@ func.func private @tail(!m, !m, !m, !m, memref<?xf32>, index, index, index, inde
 // expected-error@+1 {{its tail @tail has type}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -68,8 +68,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its classify @classify is no function of this module; define it (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@classify) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -82,8 +82,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its classify @task has type}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@task) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -96,8 +96,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{has_mask is 1, but there is no classify function; a mask and its interval reading belong together (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -111,8 +111,8 @@ func.func private @classify(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64, i64, 
 // expected-error@+1 {{has_mask is 0, but there is a classify function; a mask and its interval reading belong together (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@classify) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -125,8 +125,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its config has 'query_tiles', which no kernel record knows; the numbers are listed in attn/Runtime/Fields.def (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, query_tiles = 48 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64, query_tiles = 48 : i64}
 
 // -----
 
@@ -140,7 +140,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_tasks = 1 : i64,
-    tail_limit = 33 : i64, tail_tile = 16 : i64, split_keys = 1 : i32}
+    tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i32}
 
 // -----
 
@@ -153,8 +153,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its config lacks 'tail_limit'; the runtime cannot run it without (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -167,8 +167,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its tables must be triples of kind (0 range, 1 members), captured operand and dimension (T6)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([0, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -181,8 +181,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its tables must be triples of kind (0 range, 1 members), captured operand and dimension (T6)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([2, 0, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -195,8 +195,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its scratch must be three numbers from 0 up: base, per head_dim and per value dimension (T7)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) scratch([1, 2]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -209,8 +209,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 // expected-error@+1 {{its scratch must be three numbers from 0 up: base, per head_dim and per value dimension (T7)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) scratch([1, 2, -3]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // -----
 
@@ -232,8 +232,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 func.func @f(%a0: tensor<?x?x?x64xf32>, %a1: tensor<?x?x?x64xf32>) {
   // expected-error@+1 {{has 2 inputs and 1 outputs, but the task of @k takes 4 tensors, 0 of them bitmaps; pass query, key, value and what is captured (T8)}}
   %o = attn_tile.launch @k(%a0, %a1) : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
@@ -250,8 +250,8 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 func.func @f(%a0: tensor<?x?x?x64xf32>, %a1: tensor<?x?x?x64xf32>, %a2: tensor<?x?x?x64xf16>) {
   // expected-error@+1 {{'tensor<?x?x?x64xf16>' cannot be 'memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>', which the task of @k takes in its place; pass query, key, value and what is captured, in this order (T8)}}
   %o = attn_tile.launch @k(%a0, %a1, %a2) : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf16>) -> tensor<?x?x?x64xf32>
@@ -452,5 +452,35 @@ func.func @f(%s: !attn_tile.state<48, 64, 32, log2>, %key: memref<?x64xf32>, %i:
   ^bb0(%x: f32, %b: index, %h: index, %q: index, %k: index, %n: index, %m: index):
     attn_tile.yield %x : f32
   } : <128 by 48>
+  return
+}
+
+// -----
+
+// T18: a buffer of nothing.
+// expected-error@+1 {{a buffer of 0 slots of 64 by 128 elements holds nothing; give each at least 1 (T18)}}
+func.func private @f(!attn_tile.buffer<0 of 64 by 128, bf16>)
+
+// -----
+
+// T18: a buffer of integers.
+// expected-error@+1 {{a buffer cannot hold elements of type 'i8'; use f32, f16 or bf16 (T18)}}
+func.func private @f(!attn_tile.buffer<2 of 64 by 128, i8>)
+
+// -----
+
+// T19: fewer keys in the slot than in the tile.
+func.func @f(%s: !attn_tile.state<64, 128, 128, log2>, %k: !attn_tile.buffer<2 of 32 by 128, bf16>, %i: index) {
+  // expected-error@+1 {{key is of type '!attn_tile.buffer<2 of 32 by 128, bf16>', but a slot of 64 by 128 elements is needed here; make the buffer agree with tile and state (T19)}}
+  %t = attn_tile.score %s, %k[%i] rows(%i) : <64, 128, 128, log2>, !attn_tile.buffer<2 of 32 by 128, bf16> -> <64 by 64>
+  return
+}
+
+// -----
+
+// T20: a fetch that would have to convert.
+func.func @f(%m: memref<?x128xf32>, %k: !attn_tile.buffer<2 of 32 by 128, bf16>, %i: index) {
+  // expected-error@+1 {{source has elements of type 'f32', the buffer of type 'bf16'; use one type (T20)}}
+  attn_tile.fetch %m[%i] rows(%i) into %k[%i] : memref<?x128xf32>, <2 of 32 by 128, bf16>
   return
 }

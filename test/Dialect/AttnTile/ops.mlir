@@ -52,6 +52,27 @@ func.func @ends(%state: !attn_tile.state<16, -1, -1, log2>, %tile: !attn_tile.ti
   return %lost : i1
 }
 
+// What threads that share memory do: tiles are fetched ahead.
+// CHECK-LABEL: func.func @shared(
+// CHECK:         %[[K:.+]] = attn_tile.buffer : <2 of 64 by 128, bf16>
+// CHECK:         attn_tile.fetch %{{.+}}[%{{.+}}] rows(%{{.+}}) into %[[K]][%{{.+}}] : memref<?x128xbf16>, <2 of 64 by 128, bf16>
+// CHECK-NEXT:    attn_tile.commit
+// CHECK-NEXT:    attn_tile.await pending(1)
+// CHECK-NEXT:    %[[S:.+]] = attn_tile.start %{{.+}} scale(%{{.+}}) : <1 of 32 by 128, bf16> -> <32, 128, 128, log2>
+// CHECK-NEXT:    %[[T:.+]] = attn_tile.score %[[S]], %[[K]][%{{.+}}] rows(%{{.+}}) : <32, 128, 128, log2>, !attn_tile.buffer<2 of 64 by 128, bf16> -> <64 by 32>
+// CHECK-NEXT:    attn_tile.clip %[[T]] rows(%{{.+}}) : <64 by 32>
+func.func @shared(%m: memref<?x128xbf16>, %scale: f32, %i: index) -> !attn_tile.tile<64 by 32> {
+  %q = attn_tile.buffer : <1 of 32 by 128, bf16>
+  %k = attn_tile.buffer : <2 of 64 by 128, bf16>
+  attn_tile.fetch %m[%i] rows(%i) into %k[%i] : memref<?x128xbf16>, <2 of 64 by 128, bf16>
+  attn_tile.commit
+  attn_tile.await pending(1)
+  %s = attn_tile.start %q scale(%scale) : <1 of 32 by 128, bf16> -> <32, 128, 128, log2>
+  %t = attn_tile.score %s, %k[%i] rows(%i) : <32, 128, 128, log2>, !attn_tile.buffer<2 of 64 by 128, bf16> -> <64 by 32>
+  %c = attn_tile.clip %t rows(%i) : <64 by 32>
+  return %c : !attn_tile.tile<64 by 32>
+}
+
 // A kernel with everything: a mask, the log-sum-exp, one captured tensor and the bitmap of its members.
 !m = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
 func.func private @task(!m, !m, !m, !m, memref<?x?x?xf32>, memref<?x?xi32>, memref<?x?xi8>, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index,
@@ -64,8 +85,8 @@ func.func private @classify(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64, i64, 
 // CHECK-SAME:    has_mask = 1 : i64
 attn_tile.kernel @full task(@task) tail(@tail) classify(@classify) tables([1, 0, 1]) scratch([100, 10, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
     has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
-    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_keys = 1 : i64,
-    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64}
+    query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
+    split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
 // CHECK-LABEL: func.func @launch(
 // CHECK:         attn_tile.launch @full(%arg0, %arg0, %arg0, %arg1) : (tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?xi32>) -> (tensor<?x?x?x64xf32>, tensor<?x?x?xf32>)

@@ -494,4 +494,5 @@ def main(name, folder):
     run.finish()
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

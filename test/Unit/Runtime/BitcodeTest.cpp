@@ -48,7 +48,9 @@ TEST(RuntimeBitcode, NeedsLibcAndOpenMPAlone) {
     ASSERT_TRUE(module);
     for (llvm::Function &function : *module) {
       llvm::StringRef name = function.getName();
-      if (!function.isDeclaration() || libc.count(name) || (threads && name.starts_with("__kmpc_")))
+      if (!function.isDeclaration() || libc.count(name) ||
+          (form == attn::RuntimeForm::Threads && name.starts_with("__kmpc_")) ||
+          (form == attn::RuntimeForm::Device && name.starts_with("attn_device_")))
         continue;
       EXPECT_TRUE(name.starts_with("llvm.")) << name.str();
       EXPECT_FALSE(name.starts_with("llvm.x86") || name.starts_with("llvm.va_")) << name.str();

@@ -40,10 +40,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t tailTile, int64_t granule, int64_t group, int64_t span, int64_t split,
                                    int64_t tasks, ReindexKind reindex, int64_t reindexSize, int64_t warps,
                                    int64_t stages) {
-  std::pair<StringRef, int64_t> sizes[] = {
-      {"query_tile", queryTile}, {"key_tile", keyTile}, {"tail_tile", tailTile},
-      {"granule", granule},      {"group", group},      {"span", span},
-      {"reindex_size", reindexSize}};
+  std::pair<StringRef, int64_t> sizes[] = {{"query_tile", queryTile},    {"key_tile", keyTile}, {"tail_tile", tailTile},
+                                           {"granule", granule},         {"group", group},      {"span", span},
+                                           {"reindex_size", reindexSize}};
   for (auto [name, size] : sizes)
     if (size < 1)
       return emitError() << name << " must be at least 1, not " << size << " (S1)";

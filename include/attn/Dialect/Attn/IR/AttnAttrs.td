@@ -25,7 +25,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     - S2: key_tile is a multiple of granule
     - S3: reindex = dense has reindex_size = 1
     - S4: warps is at least 0, and stages at least 2
-    - S5: with warps, query_tile is a multiple of 16 * warps, and key_tile a multiple of 16
+    - S5: with warps, query_tile is a multiple of 16 * warps, and key_tile of 16
   }];
   let parameters = (ins
     Attn_Size<"48", "query rows of a tile">:$query_tile,

@@ -3,11 +3,6 @@
 
 // Ops for targets whose threads share a small fast memory: tiles of keys and values are fetched into it ahead of their
 // use, while the products of earlier tiles run.
-//
-// Constraints
-// - T19: the query buffer of `start`, and key and value buffers of `score` and `accumulate`, have the rows of the tile and
-//   the columns of the state
-// - T20: source and buffer of `fetch` have the same elements and columns
 
 def AttnTile_BufferOp : AttnTile_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
   let summary = "Fast memory shared by the threads that work on a query tile";
@@ -23,6 +18,8 @@ def AttnTile_FetchOp : AttnTile_Op<"fetch"> {
   let description = [{
     Rows [row, row + count) of `source` become rows 0, 1, ... of the slot; what the slot holds beyond `count` rows or the
     source's columns becomes 0. `count` is at least 1. The copy is under way until `await`.
+
+    - T20: source and buffer have the same elements and columns
   }];
   let arguments = (ins AnyMemRef:$source, Index:$row, Index:$count, AttnTile_BufferType:$buffer, Index:$slot);
   let assemblyFormat = [{
@@ -50,6 +47,9 @@ def AttnTile_StartOp : AttnTile_Op<"start"> {
   let description = [{
     The state's reference is -infinity, so the first tile sets it. `scale` brings products to the unit of the state, as in
     `begin`. Slot 0 of the buffer has to have arrived.
+
+    - T19: this buffer, and those of keys and values of `score` and `accumulate`, have the rows of the tile and the columns
+      of the state
   }];
   let arguments = (ins AttnTile_BufferType:$query, F32:$scale);
   let results = (outs AttnTile_StateType:$state);

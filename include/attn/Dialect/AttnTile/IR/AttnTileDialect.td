@@ -70,7 +70,9 @@ def AttnTile_StateType : AttnTile_Type<"State", "state"> {
 
 def AttnTile_BufferType : AttnTile_Type<"Buffer", "buffer"> {
   let summary = "Slots for tiles in the memory that the threads of a query tile share";
-  let description = "T18: a buffer has at least 1 slot, row and column, of f32, f16 or bf16.";
+  let description = [{
+    - T18: a buffer has at least 1 slot, row and column, of f32, f16 or bf16
+  }];
   let parameters = (ins "int64_t":$slots, "int64_t":$rows, "int64_t":$width, "::mlir::Type":$element);
   let assemblyFormat = "`<` $slots `of` $rows `by` $width `,` $element `>`";
   let genVerifyDecl = 1;

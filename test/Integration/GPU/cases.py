@@ -1,0 +1,145 @@
+"""GPU kernels, run by the emulator with all its checks, against the reference; `cases.py NAME FOLDER` runs one case."""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CPU"))
+from cases import MASKS, INF
+from sweep import Sweep, grid, write_npy
+from specs import attention, index_region
+
+EMULATED = "--target=cuda-emulated"
+PTXAS = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+SCORES = {
+    "soft cap": ["%c = arith.constant 30.0 : f32", "%x = arith.divf %s, %c : f32", "%t = math.tanh %x : f32",
+                 "%y = arith.mulf %t, %c : f32", "attn.yield %y : f32"],
+    "distance": ["%d = index.sub %j, %i", "%e = index.casts %d : index to i32", "%f = arith.sitofp %e : i32 to f32",
+                 "%c = arith.constant 0.06 : f32", "%x = arith.mulf %f, %c : f32", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"],
+    "functions": ["%a = math.exp %s : f32", "%l = math.log1p %a : f32", "%x = math.sin %l : f32", "%e = math.erf %s : f32",
+                  "%y = arith.addf %x, %e : f32", "attn.yield %y : f32"],
+}
+
+
+def spec(name, element="bf16", dim=64, **more):
+    mask, args = MASKS[name]
+    return attention(mask, args=args, lse=True, element=element, dim=dim, **more)
+
+
+def masks(s):
+    """Every mask, in f32 and in one of the 16-bit types; lengths that are multiples of nothing, heads that share keys."""
+    sizes = [*grid([1, 63, 137], [2, 130], ",B=2,H=2,Hkv=1"), "B=1,H=2,N=300", "B=1,H=1,N=65,M=420"]
+    for number, name in enumerate(MASKS):
+        for element in (("bf16", "f16")[number % 2], "f32"):
+            s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), sizes, EMULATED)
+
+
+def head_dims(s):
+    """Any head_dim to 256, value dimensions of their own; tiles shrink as they grow."""
+    for element in ("bf16", "f16", "f32"):
+        for dim, value_dim in ((1, 1), (8, 40), (17, 33), (31, 24), (40, 64), (64, 31), (72, 72), (80, 128), (96, 96), (128, 128), (192, 128), (256, 256)):
+            text = attention("causal", lse=True, element=element, dim=dim, value_dim=value_dim)
+            s.check(f"{element}, {dim}, {value_dim}", text, "B=1,H=2,N=90,M=131", EMULATED)
+    s.check("512", attention("", lse=True, element="bf16", dim=512, value_dim=256), "N=40,M=70", EMULATED)
+    s.refuse("no room", attention("", element="f32", dim=576, value_dim=64), "bytes of shared memory for the smallest tiles, but a block of sm_75 has", EMULATED, "--chip=sm_75", "--random=N=16")
+    s.refuse("values too wide", attention("", element="bf16", dim=64, value_dim=512), "a value dimension of 512 has no GPU code", EMULATED, "--random=N=16")
+    s.refuse("unknown head_dim", attention("", element="bf16"), "write them in place of '?'", EMULATED, "--random=N=16")
+
+
+def chips(s):
+    """Chips with and without tensor cores of this form, with little and much shared memory."""
+    for chip in ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"):
+        for element in ("f16", "bf16", "f32"):
+            s.check(f"{chip}, {element}", spec("window", element, dim=128), "B=1,H=2,N=150", EMULATED, f"--chip={chip}")
+    s.refuse("no such chip", spec("causal"), "unknown chip 'sm_1'; known are sm_70", EMULATED, "--chip=sm_1", "--random=N=16")
+
+
+def regions(s):
+    """Score regions and captured tensors."""
+    for name, lines in SCORES.items():
+        for element, mask in (("bf16", ""), ("f16", "causal"), ("f32", "causal")):
+            s.check(f"{element}, {name}, {mask}", attention(mask, index_region(lines), lse=True, element=element, dim=40), "B=1,H=2,N=100,M=77", EMULATED)
+    bias = index_region(["%x = tensor.extract %p[%h, %i, %j] : tensor<?x?x?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])
+    s.check("bias", attention("causal", bias, args="%p: tensor<?x?x?xf32>", lse=True, element="f16", dim=64), "B=2,H=2,N=100", EMULATED)
+
+
+def split_keys(s):
+    """Few queries: keys are split and the parts merged."""
+    for element in ("bf16", "f16", "f32"):
+        for name in ("window", "lengths", "strided"):
+            s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), ["B=1,H=2,N=1,M=3000", "B=1,H=1,N=5,M=2500"], EMULATED)
+        s.check(f"{element}, score", attention("", index_region(SCORES["distance"]), lse=True, element=element, dim=32), "H=1,N=2,M=3000", EMULATED)
+
+
+def strides(s):
+    """Any strides of batches, heads and tokens; rows at multiples of 16 bytes or not; nothing beside a tensor is touched."""
+    for layout in ("bshd", "padded", "broadcast"):
+        for element, dim in (("bf16", 64), ("f16", 33), ("f32", 40), ("bf16", 128)):
+            for guard in ("after", "before"):
+                s.check(f"{layout}, {element}, {dim}", spec("causal", element, dim=dim), "B=2,H=2,N=70,M=90", EMULATED, f"--strides={layout}", f"--guard={guard}")
+
+
+def odd_numbers(s):
+    """NaN and infinity: those of masked keys reach no row, those of kept keys as the reference says."""
+    rows, dim = 150, 16
+    for bad in (float("nan"), INF):
+        draw = random.Random(5)
+        for name in ("k", "v"):
+            values = [bad if (index // dim) % rows >= 140 else draw.gauss(0, 1) for index in range(2 * rows * dim)]
+            files = {name: write_npy(s.path(f"{name}.{bad}.npy"), "f", [1, 2, rows, dim], values)}
+            for element in ("bf16", "f32"):
+                for mask in ("prefix(length = 140)", "causal and prefix(length = 140)"):
+                    s.check(f"{bad} in masked {name}, {element}, {mask}", attention(mask, lse=True, element=element, dim=dim), f"N={rows}", EMULATED, files=files)
+    draw = random.Random(6)
+    for name in ("k", "v"):
+        values = [float("nan") if (index // dim) % rows in (77, 149) else draw.gauss(0, 1) for index in range(2 * rows * dim)]
+        files = {name: write_npy(s.path(f"{name}.npy"), "f", [1, 2, rows, dim], values)}
+        for mask in ("causal", "window(left = 20, right = 0)", "same_block(size = 40)"):
+            s.check(f"NaN in two {name}, {mask}", attention(mask, lse=True, element="bf16", dim=dim), f"N={rows}", EMULATED, files=files)
+    for mask in ("causal and not window(left = 0, right = 0)", "causal and last_columns(block = 40, count = 3)"):
+        s.check(f"empty rows, {mask}", attention(mask, lse=True, element="bf16", dim=dim), "N=100", EMULATED)
+
+
+def scales(s):
+    """Scores far apart, of either sign; a reference that lags."""
+    for scale in ("4.0", "-0.3", "0.0", "60.0"):
+        for element in ("bf16", "f32"):
+            s.check(f"scale {scale}, {element}", attention("causal", lse=True, element=element, dim=64, scale=scale), "H=2,N=200", EMULATED)
+
+
+def ptx(s):
+    """PTX needs nothing but a driver: no unresolved function; ptxas takes it and spills next to nothing."""
+    if not PTXAS:
+        print("no ptxas here: PTX is only searched for unresolved functions")
+    forms = (("bf16", 64, "sm_80"), ("f16", 128, "sm_90"), ("f32", 64, "sm_86"), ("f16", 64, "sm_75"))
+    specs = [(f"{element}, {name}", spec(name, element, dim=dim), chip) for number, name in enumerate(MASKS)
+             for element, dim, chip in (forms if name == "causal" else (forms[number % 4], forms[(number + 1) % 4]))]
+    specs += [(f"{name}, {element}", attention("causal", index_region(lines), lse=True, element=element, dim=128), "sm_80")
+              for name, lines in SCORES.items() for element in ("bf16", "f32")]
+    for name, text, chip in specs:
+        source, out = s.write_spec(text), s.path(f"{s.specs}.ptx")
+        done = subprocess.run(["attn-compile", source, "--target=cuda", f"--chip={chip}", "--emit=ptx", "-o", out], capture_output=True, text=True)
+        s.runs += 1
+        if done.returncode:
+            s.fail(f"{name}, {chip}: {done.stderr}", "")
+            continue
+        s.expect(".extern .func" not in pathlib.Path(out).read_text(), f"{name}, {chip}: calls a function that is not there")
+        if PTXAS:
+            said = subprocess.run([PTXAS, "-v", f"-arch={chip}", out, "-o", os.devnull], capture_output=True, text=True)
+            s.expect(said.returncode == 0 or "is not defined for option" in said.stderr, f"{name}, {chip}: {said.stderr[:400]}")
+            spilled = max([int(number) for number in re.findall(r"(\d+) bytes spill stores", said.stderr)] or [0])
+            # A mask that reads several tables needs a few registers more than there are, in its partial tiles.
+            s.expect(spilled <= (64 if "%" in text.split("mask")[-1].split(":")[0] else 16), f"{name}, {chip}: spills {spilled} bytes")
+
+
+def main(name, folder):
+    run = Sweep(folder)
+    globals()[name](run)
+    run.finish()
+
+
+main(*sys.argv[1:])
