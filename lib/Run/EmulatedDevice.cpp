@@ -17,7 +17,7 @@ static EmulatedDevice *current = nullptr;
 static std::mutex calls;
 
 struct EmulatedDevice::Functions {
-  static const char *start() { return nullptr; }
+  static const char *start(const AttnImage *, int32_t) { return nullptr; }
 
   static const char *allocate(int64_t bytes, void **memory, void *) {
     *memory = std::aligned_alloc(256, alignTo(std::max<int64_t>(bytes, 1), 256));
@@ -35,6 +35,8 @@ struct EmulatedDevice::Functions {
     std::free(memory);
     return nullptr;
   }
+
+  static const char *releaseIdle(void *memory) { return release(memory, nullptr); }
 
   static const char *write(void *device, const void *host, int64_t bytes, void *) {
     std::memcpy(device, host, bytes);
@@ -104,6 +106,7 @@ Error EmulatedDevice::define(orc::LLJIT &jit) {
   add("attn_device_start", &Functions::start);
   add("attn_device_allocate", &Functions::allocate);
   add("attn_device_release", &Functions::release);
+  add("attn_device_release_idle", &Functions::releaseIdle);
   add("attn_device_write", &Functions::write);
   add("attn_device_read", &Functions::read);
   add("attn_device_launch", &Functions::launch);

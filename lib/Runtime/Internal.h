@@ -33,7 +33,8 @@ typedef struct {
   AttnMemRef *tensors;
   int64_t *extents;
   int64_t *definers;
-  void *stream; /* of a GPU */
+  void *stream;    /* of a GPU */
+  int32_t ordinal; /* of the GPU that has the arguments */
 } AttnCall;
 
 /* One kernel of a call, ready to plan and run. */
@@ -130,6 +131,8 @@ AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_pla
 /* planned.c */
 int attn_make_plan(AttnCall *call, attn_plan **result);
 int attn_check_plan(AttnCall *call, const attn_plan *plan);
+/* Frees a plan that `call` alone has used. */
+void attn_discard_plan(attn_plan *plan, const AttnCall *call);
 
 /* tasks.c */
 int attn_make_tasks(const AttnProblem *problem, const AttnPlan *plan, AttnTasks *tasks);
@@ -143,7 +146,7 @@ AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *
 /* device.c: the same on a GPU. Objects for a CPU are built without it. */
 #ifdef ATTN_DEVICE
 int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index);
-void attn_device_plan_free(struct AttnDevicePlan *plan);
+void attn_device_plan_free(struct AttnDevicePlan *plan, const AttnCall *call);
 int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy);
 int attn_device_run(AttnCall *call, const attn_plan *plan);
 int attn_device_internals(AttnCall *call);
@@ -151,7 +154,7 @@ void attn_device_free_internals(AttnCall *call);
 int attn_device_check(AttnCall *call);
 #else
 static inline int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index) { return ATTN_NO_DEVICE; }
-static inline void attn_device_plan_free(struct AttnDevicePlan *plan) {}
+static inline void attn_device_plan_free(struct AttnDevicePlan *plan, const AttnCall *call) {}
 static inline int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy) { return ATTN_NO_DEVICE; }
 static inline int attn_device_run(AttnCall *call, const attn_plan *plan) { return ATTN_NO_DEVICE; }
 static inline int attn_device_internals(AttnCall *call) { return ATTN_NO_DEVICE; }

@@ -66,7 +66,7 @@ static int plan_or_run(AttnCall *call, int mode, attn_plan **plan) {
   int status = mode == ATTN_CALL_RUN ? attn_check_plan(call, *plan) : attn_make_plan(call, &made);
   if (status == ATTN_OK)
     status = run(call, made ? made : *plan);
-  attn_plan_free(made);
+  attn_discard_plan(made, call);
   return status;
 }
 

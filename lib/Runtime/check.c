@@ -20,9 +20,15 @@ static int check_pointer(const Argument *arg) {
 
 static int check_device(const Argument *arg) {
   int type = (int)arg->got->device.device_type, expected = (int)arg->call->program.function->device;
-  return type == expected ? ATTN_OK
-                          : REFUSE(arg, ATTN_WRONG_DEVICE, "device type is %d, expected %d (%s)", type, expected,
-                                   expected == kDLCPU ? "CPU" : "CUDA");
+  if (type != expected)
+    return REFUSE(arg, ATTN_WRONG_DEVICE, "device type is %d, expected %d (%s)", type, expected,
+                  expected == kDLCPU ? "CPU" : "CUDA");
+  if (type == kDLCUDA && arg->index == 0)
+    arg->call->ordinal = arg->got->device.device_id;
+  if (type == kDLCUDA && arg->got->device.device_id != arg->call->ordinal)
+    return REFUSE(arg, ATTN_WRONG_DEVICE, "it is on GPU %d, but '%s' is on GPU %d", (int)arg->got->device.device_id,
+                  attn_tensor_name(&arg->call->program, 0), (int)arg->call->ordinal);
+  return ATTN_OK;
 }
 
 static int check_rank(const Argument *arg) {

@@ -93,8 +93,13 @@ static int upload(AttnCall *call, const AttnLaunch *launch, AttnTables *tables, 
   return text ? failed(call, text) : ATTN_OK;
 }
 
+/* All kernels of an object are in one image. */
+static const AttnImage *find_image(const AttnCall *call, const AttnKernel *kernel) {
+  return ((const AttnImage *(*)(void))call->program.code[kernel->code_task])();
+}
+
 int attn_device_check(AttnCall *call) {
-  const char *text = attn_device_start();
+  const char *text = attn_device_start(find_image(call, call->program.kernels), call->ordinal);
   return text ? ATTN_FAIL(call, ATTN_NO_DEVICE, "%s", text) : ATTN_OK;
 }
 
@@ -114,9 +119,11 @@ int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index) {
   return status;
 }
 
-void attn_device_plan_free(struct AttnDevicePlan *plan) {
-  if (plan && plan->memory)
-    attn_device_release(plan->memory, NULL);
+void attn_device_plan_free(struct AttnDevicePlan *plan, const AttnCall *call) {
+  if (plan && plan->memory && call)
+    attn_device_release(plan->memory, call->stream);
+  else if (plan && plan->memory)
+    attn_device_release_idle(plan->memory);
   free(plan);
 }
 
@@ -195,7 +202,7 @@ static const char *start(AttnCall *call, const AttnKernel *kernel, int64_t name,
   void *places[sizeof(p->values) / sizeof(p->values[0])];
   for (int64_t k = 0; k < p->count; k++)
     places[k] = &p->values[k];
-  AttnDeviceLaunch launch = {.image = ((const AttnImage *(*)(void))call->program.code[kernel->code_task])(),
+  AttnDeviceLaunch launch = {.image = find_image(call, kernel),
                              .kernel = call->program.strings + name,
                              .blocks = blocks,
                              .threads = kernel->warps * 32,

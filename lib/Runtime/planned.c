@@ -79,13 +79,21 @@ static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
   return status == ATTN_OK ? attn_device_plan(call, plan, index) : status;
 }
 
-static void release(attn_plan *plan) {
+/* `call`: null where any call may have used it. */
+static void release_for(attn_plan *plan, const AttnCall *call) {
   for (int64_t k = 0; k < plan->num_kernels; k++) {
-    attn_device_plan_free(plan->device[k]);
+    attn_device_plan_free(plan->device[k], call);
     attn_plan_release(&plan->plans[k]);
     attn_tables_free(plan->tables[k]);
   }
   free(plan);
+}
+
+static void release(attn_plan *plan) { release_for(plan, NULL); }
+
+void attn_discard_plan(attn_plan *plan, const AttnCall *call) {
+  if (plan)
+    release_for(plan, call);
 }
 
 /* One allocation for the object and its arrays; all fields are of 8 bytes. */
@@ -116,8 +124,8 @@ int attn_make_plan(AttnCall *call, attn_plan **result) {
     status = plan_kernel(call, k, plan);
   if (status == ATTN_OK)
     *result = plan;
-  else if (plan)
-    release(plan);
+  else
+    attn_discard_plan(plan, call);
   return status;
 }
 

@@ -34,8 +34,7 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &tar
 }
 
 // The runtime is generic code: it takes the target of the object that it becomes part of.
-static LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form) {
-  ArrayRef<unsigned char> bytes = runtimeBitcode(form);
+static LogicalResult linkBitcode(llvm::Module &module, ArrayRef<unsigned char> bytes) {
   llvm::MemoryBufferRef buffer(StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "attn runtime");
   auto runtime = llvm::parseBitcodeFile(buffer, module.getContext());
   if (!runtime) {
@@ -45,6 +44,12 @@ static LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form) {
   (*runtime)->setTargetTriple(module.getTargetTriple());
   (*runtime)->setDataLayout(module.getDataLayout());
   return success(!llvm::Linker::linkModules(module, std::move(*runtime)));
+}
+
+static LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form) {
+  if (failed(linkBitcode(module, runtimeBitcode(form))))
+    return failure();
+  return form == RuntimeForm::Device ? linkBitcode(module, driverBitcode()) : success();
 }
 
 static void setTarget(llvm::Module &module, const TargetModel &target) {

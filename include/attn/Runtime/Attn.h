@@ -1,6 +1,7 @@
 /* What a program that calls compiled attention functions needs to know: error codes, the last message, and plans.
  *
- * Every public function NAME of a spec comes as three C functions over DLPack tensors on the CPU:
+ * Every public function NAME of a spec comes as three C functions over DLPack tensors on the CPU, or, where it was
+ * compiled for a GPU, in the memory of one, and then the stream is one more argument, the last:
  *
  *   plan and run               int NAME(const DLTensor *input..., DLTensor *output...);
  *   look at the mask once ...  int NAME_plan(attn_plan **plan, const DLTensor *input...);

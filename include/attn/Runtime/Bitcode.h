@@ -19,6 +19,9 @@ llvm::ArrayRef<unsigned char> runtimeBitcode(RuntimeForm form);
 /// their own; its thread-local variable is in the emulated form that a JIT can link.
 llvm::ArrayRef<unsigned char> runtimeObject(RuntimeForm form);
 
+/// A module that defines the functions of Device.h, hidden, over the CUDA driver. It calls libc and dlopen.
+llvm::ArrayRef<unsigned char> driverBitcode();
+
 } // namespace attn
 
 #endif

@@ -59,4 +59,23 @@ TEST(RuntimeBitcode, NeedsLibcAndOpenMPAlone) {
   }
 }
 
+TEST(RuntimeBitcode, DriverNeedsLibcAndDlopenAlone) {
+  const std::set<llvm::StringRef> allowed = {"malloc", "calloc",  "free",   "snprintf", "strcmp",
+                                             "strstr", "strcspn", "dlopen", "dlsym",    "sched_yield"};
+  llvm::ArrayRef<unsigned char> bytes = attn::driverBitcode();
+  llvm::LLVMContext context;
+  auto module =
+      llvm::parseBitcodeFile({{reinterpret_cast<const char *>(bytes.data()), bytes.size()}, "driver"}, context);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_FALSE(llvm::verifyModule(**module, &llvm::errs()));
+  for (llvm::Function &function : **module) {
+    llvm::StringRef name = function.getName();
+    if (!function.isDeclaration())
+      EXPECT_TRUE(function.hasHiddenVisibility() || function.hasLocalLinkage()) << name.str();
+    else if (!allowed.count(name))
+      EXPECT_TRUE(name.starts_with("llvm.") && !name.starts_with("llvm.x86") && !name.starts_with("llvm.va_"))
+          << name.str();
+  }
+}
+
 } // namespace
