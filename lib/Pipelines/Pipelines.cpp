@@ -4,6 +4,7 @@
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Codegen/GPU/Passes.h"
 #include "attn/Schedule/Passes.h"
+#include "attn/Support/Names.h"
 #include "attn/Target/PTX.h"
 #include "attn/Tiling/Passes.h"
 #include "mlir/Conversion/Passes.h"
@@ -179,7 +180,47 @@ FailureOr<std::string> compileToPTX(ModuleOp spec, const CompileOptions &options
   return emitPTX(*devices.begin(), options.gpu->chip);
 }
 
+// The driver compiles PTX for any later chip, once in each process; machine code of the very chip saves it that.
+static LogicalResult embedKernels(ModuleOp module, const CompileOptions &options) {
+  auto devices = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
+  if (devices.empty())
+    return module.emitError("has no attention op to compile for a GPU");
+  FailureOr<std::string> ptx = emitPTX(devices.front(), options.gpu->chip);
+  if (failed(ptx))
+    return failure();
+  devices.front().erase();
+  Builder b(module.getContext());
+  module->setAttr(kPTXAttr, b.getStringAttr(*ptx));
+  if (!hasPTXAssembler())
+    return success();
+  llvm::Expected<std::string> cubin = assemblePTX(*ptx, options.gpu->chip);
+  if (cubin)
+    module->setAttr(kCubinAttr, b.getStringAttr(*cubin));
+  else
+    module.emitWarning("the object holds PTX alone: ") << llvm::toString(cubin.takeError());
+  return success();
+}
+
+static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp spec, const CompileOptions &options) {
+  std::vector<std::string> entries = entryNames(spec);
+  OwningOpRef<ModuleOp> module = spec.clone();
+  PassManager toNVVM(spec.getContext()), toLLVM(spec.getContext());
+  toNVVM.enableVerifier(options.verify || hasAssertions());
+  toLLVM.enableVerifier(options.verify || hasAssertions());
+  buildSchedule(toNVVM, options);
+  buildTiling(toNVVM, options);
+  buildGPU(toNVVM, options);
+  buildNVVM(toNVVM, options);
+  buildDeviceEntries(toLLVM, options);
+  buildLLVM(toLLVM, options);
+  if (failed(toNVVM.run(*module)) || failed(embedKernels(*module, options)) || failed(toLLVM.run(*module)))
+    return failure();
+  return makeNative(*module, options.target, RuntimeForm::Device, entries);
+}
+
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
+  if (options.gpu)
+    return compileToHostOfGPU(spec, options);
   std::vector<std::string> entries = entryNames(spec);
   OwningOpRef<ModuleOp> module = spec.clone();
   PassManager pm(spec.getContext());

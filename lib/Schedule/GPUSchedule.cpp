@@ -26,10 +26,11 @@ public:
         valueDim(op.getValueType().getShape().back()), element(op.getQueryType().getElementType()) {}
 
   FailureOr<ScheduleChoice> choose();
+  GPUResources estimate(const Cut &cut);
+  bool tensorCores() { return gpu.tensorCores && !element.isF32(); }
 
 private:
   void because(std::string reason) { reasons.push_back(std::move(reason)); }
-  bool tensorCores() { return gpu.tensorCores && !element.isF32(); }
   SmallVector<Cut> candidates();
   int64_t sharedBytes(const Cut &cut);
   FailureOr<Cut> chooseCut();
@@ -93,18 +94,26 @@ void GPUChooser::chooseReindexing() {
                     reindexing.kind == ReindexKind::Residue ? "residue modulo" : "block", reindexing.size));
 }
 
-std::string GPUChooser::describeOccupancy(const Cut &cut) {
-  int64_t rowBlocks = cut.queries / 16 / cut.warps;
+GPUResources GPUChooser::estimate(const Cut &cut) {
+  int64_t rowBlocks = std::max<int64_t>(cut.queries / 16 / cut.warps, 1);
   int64_t words = llvm::alignTo(valueDim, 16) / 2 * rowBlocks + cut.keys / 2 * rowBlocks;
   if (tensorCores() && dim <= 128)
     words += llvm::alignTo(dim, 16) / 4 * rowBlocks;
-  int64_t registers = std::min<int64_t>(llvm::alignTo(words + 64, 8), 255);
-  int64_t byRegisters = GPUModel::kRegisters / (registers * cut.warps * kWarp);
-  int64_t byShared = gpu.multiprocessorBytes / (sharedBytes(cut) + 1024);
+  GPUResources resources;
+  resources.registers = std::min<int64_t>(llvm::alignTo(words + 64, 8), 255);
+  resources.sharedBytes = sharedBytes(cut);
+  int64_t byRegisters = GPUModel::kRegisters / (resources.registers * cut.warps * kWarp);
+  int64_t byShared = gpu.multiprocessorBytes / (resources.sharedBytes + 1024);
+  resources.blocks = std::max<int64_t>(std::min(byRegisters, byShared), 1);
+  resources.warps = resources.blocks * cut.warps;
+  return resources;
+}
+
+std::string GPUChooser::describeOccupancy(const Cut &cut) {
+  GPUResources r = estimate(cut);
   return formatv("about {0} registers a thread and {1} KiB of shared memory a block: {2} blocks, {3} warps, per "
                  "multiprocessor",
-                 registers, sharedBytes(cut) / 1024, std::max<int64_t>(std::min(byRegisters, byShared), 1),
-                 std::max<int64_t>(std::min(byRegisters, byShared), 1) * cut.warps);
+                 r.registers, r.sharedBytes / 1024, r.blocks, r.warps);
 }
 
 FailureOr<ScheduleChoice> GPUChooser::choose() {
@@ -132,6 +141,16 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
 }
 
 } // namespace
+
+GPUResources estimateResources(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule) {
+  ScheduleOverrides none;
+  return GPUChooser(op, gpu, none).estimate({schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile()});
+}
+
+bool usesTensorCores(AttentionOp op, const GPUModel &gpu) {
+  ScheduleOverrides none;
+  return GPUChooser(op, gpu, none).tensorCores();
+}
 
 FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu, const ScheduleOverrides &overrides) {
   return GPUChooser(op, gpu, overrides).choose();

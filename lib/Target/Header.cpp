@@ -83,8 +83,8 @@ private:
 
 class FunctionWriter {
 public:
-  FunctionWriter(func::FuncOp func, FunctionInterface interface, raw_ostream &os)
-      : func(func), interface(std::move(interface)), letters(this->interface), os(os) {}
+  FunctionWriter(func::FuncOp func, FunctionInterface interface, bool device, raw_ostream &os)
+      : func(func), interface(std::move(interface)), letters(this->interface), device(device), os(os) {}
 
   void write() {
     writeComment();
@@ -110,6 +110,8 @@ private:
       parameters.push_back("const DLTensor *" + tensor.name);
     for (const TensorInfo &tensor : withOutputs ? outputs() : ArrayRef<TensorInfo>())
       parameters.push_back("DLTensor *" + tensor.name);
+    if (device)
+      parameters.push_back("void *" + streamName());
     std::string line = "int " + interface.name + suffix.str() + "(";
     size_t indent = line.size();
     for (auto [n, parameter] : llvm::enumerate(parameters)) {
@@ -121,6 +123,15 @@ private:
       line += (n ? " " : "") + parameter + end;
     }
     os << line << "\n";
+  }
+
+  /// A tensor may have the name already.
+  std::string streamName() const {
+    std::string name = "stream";
+    auto taken = [&](const TensorInfo &tensor) { return tensor.name == name; };
+    while (llvm::any_of(ArrayRef(interface.tensors).take_front(interface.numArguments), taken))
+      name += "_";
+    return name;
   }
 
   void writeComment() {
@@ -214,8 +225,25 @@ private:
   func::FuncOp func;
   FunctionInterface interface;
   Letters letters;
+  bool device;
   raw_ostream &os;
 };
+
+/// What holds for all functions of an object for a GPU.
+constexpr const char *kDeviceComment =
+    R"(/* Tensors are in the memory of one GPU: their device is kDLCUDA and its number. The kernels were compiled for
+ * {0}{1}.
+ * `stream`, the last argument, is a CUstream (cudaStream_t), null for the default stream: a function returns once
+ * its kernels are enqueued there, and outputs count when the stream has come that far. NAME_plan waits for its own
+ * copies; so does NAME. The CUDA driver is found when the first function is called. The context that is current in
+ * the calling thread is used, else the primary context of the tensors' GPU becomes current. */
+
+)";
+
+/// Code of sm_80 runs on all later chips; code of sm_90a on no other.
+std::string describeReach(StringRef chip) {
+  return chip.ends_with("a") ? ", and run there alone" : "; the driver compiles them for later chips";
+}
 
 std::string makeGuard(StringRef name) {
   std::string guard = "ATTN_SPEC_";
@@ -226,7 +254,7 @@ std::string makeGuard(StringRef name) {
 
 } // namespace
 
-LogicalResult writeHeader(ModuleOp spec, StringRef name, raw_ostream &os) {
+LogicalResult writeHeader(ModuleOp spec, StringRef name, StringRef chip, raw_ostream &os) {
   std::string functions;
   llvm::raw_string_ostream body(functions);
   for (auto func : spec.getOps<func::FuncOp>()) {
@@ -235,16 +263,18 @@ LogicalResult writeHeader(ModuleOp spec, StringRef name, raw_ostream &os) {
     FailureOr<FunctionInterface> interface = FunctionInterface::of(func);
     if (failed(interface))
       return failure();
-    FunctionWriter(func, std::move(*interface), body).write();
+    FunctionWriter(func, std::move(*interface), /*device=*/!chip.empty(), body).write();
   }
   if (functions.empty())
     return spec.emitError("holds no public function, so there is nothing to declare");
-  std::string guard = makeGuard(name);
+  std::string guard = makeGuard(name), device;
+  if (!chip.empty())
+    device = formatv(kDeviceComment, chip, describeReach(chip));
   os << "/* Attention functions of the spec " << name
      << ", compiled ahead of time by attn-compile. Link with its object."
      << " */\n#ifndef " << guard << "\n#define " << guard << "\n\n#include <dlpack/dlpack.h>\n\n"
      << kRuntimeHeader << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-     << functions << "#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
+     << device << functions << "#ifdef __cplusplus\n}\n#endif\n\n#endif /* " << guard << " */\n";
   return success();
 }
 

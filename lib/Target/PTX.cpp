@@ -110,6 +110,14 @@ static llvm::Expected<std::string> findAssembler() {
                    "; install a CUDA toolkit or set CUDA_HOME, or use --emit=ptx, which needs none");
 }
 
+bool hasPTXAssembler() {
+  auto program = findAssembler();
+  if (program)
+    return true;
+  llvm::consumeError(program.takeError());
+  return false;
+}
+
 llvm::Expected<std::string> assemblePTX(StringRef ptx, StringRef chip) {
   auto program = findAssembler();
   if (!program)

@@ -17,10 +17,12 @@ static std::string describeLocation(Location loc) {
   return "";
 }
 
-ScheduleChoice getSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides) {
+FailureOr<ScheduleChoice> getSchedule(AttentionOp op, const ReportTarget &target) {
   if (ScheduleAttr given = op.getScheduleAttr())
-    return {given, {"all of it stands in the spec"}};
-  return chooseSchedule(op, target, overrides);
+    return ScheduleChoice{given, {"all of it stands in the spec"}};
+  if (target.gpu)
+    return chooseGPUSchedule(op, *target.gpu, target.overrides);
+  return chooseSchedule(op, target.cpu, target.overrides);
 }
 
 static void addTraffic(const AttentionProblem &problem, AttentionReport &report) {
@@ -62,9 +64,11 @@ static void addMap(const AttentionProblem &problem, AttentionReport &report) {
   }
 }
 
-AttentionReport makeReport(const AttentionProblem &problem, const TargetModel &target,
-                           const ScheduleOverrides &overrides) {
+FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const ReportTarget &target) {
   AttentionOp op = problem.op;
+  FailureOr<ScheduleChoice> choice = getSchedule(op, target);
+  if (failed(choice))
+    return failure();
   AttentionReport report;
   if (auto func = op->getParentOfType<func::FuncOp>())
     report.function = func.getName();
@@ -76,8 +80,12 @@ AttentionReport makeReport(const AttentionProblem &problem, const TargetModel &t
   report.headDim = problem.headDim;
   report.valueDim = problem.valueDim;
   report.align = op.getAlign();
-  report.schedule = getSchedule(op, target, overrides);
+  report.schedule = std::move(*choice);
   ScheduleAttr schedule = report.schedule.schedule;
+  if (target.gpu) {
+    report.resources = estimateResources(op, *target.gpu, schedule);
+    report.tensorCores = usesTensorCores(op, *target.gpu);
+  }
   Reindexing reindexing = {schedule.getReindex(), schedule.getReindexSize()};
   report.dependence = getMaskDependence(op);
   report.parts = explainMask(op, reindexing);

@@ -51,7 +51,10 @@ std::string join(ArrayRef<int64_t> extents) {
 }
 
 std::string describeTarget(const CompileReport &report) {
-  const TargetModel &target = report.target;
+  const TargetModel &target = report.target.cpu;
+  if (const auto &gpu = report.target.gpu)
+    return formatv("{0} ({1} multiprocessors, {2} KiB of shared memory a block); host {3} ({4})", gpu->chip,
+                   gpu->multiprocessors, gpu->sharedBytes / 1024, target.cpu, target.triple);
   return formatv("{0} ({1}); {2}", target.cpu, target.triple, report.threads ? "all OpenMP threads" : "one thread");
 }
 
@@ -59,6 +62,19 @@ std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
   return formatv("{0}: {1} floats a vector, blocks of {2} queries x {3} keys in registers, the last rows by {4}",
                  target.form, target.lanes, schedule.getQueryTile(),
                  getBlockRows(target.rows, schedule.getQueryTile() / target.lanes), schedule.getTailTile());
+}
+
+std::string describeGPUKernel(const AttentionReport &report) {
+  ScheduleAttr schedule = report.schedule.schedule;
+  return formatv("{0}: {1} queries in {2} warps x {3} keys, {4} tiles of keys in shared memory",
+                 report.tensorCores ? "mma.sync m16n8k16" : "plain FMAs", schedule.getQueryTile(), schedule.getWarps(),
+                 schedule.getKeyTile(), schedule.getStages());
+}
+
+std::string describeResources(const GPUResources &r) {
+  return formatv("an estimated {0} registers a thread, {1} bytes of shared memory a block; {2} blocks, {3} warps, on a "
+                 "multiprocessor",
+                 r.registers, grouped(r.sharedBytes), r.blocks, r.warps);
 }
 
 std::string describeExp(const TargetModel &target) {
@@ -129,6 +145,17 @@ private:
   StringRef last;
 };
 
+void printKernel(const AttentionReport &report, const TargetModel &target, Lines &lines) {
+  if (!report.resources) {
+    lines.add("kernel", describeKernel(target, report.schedule.schedule));
+    lines.add("exp", describeExp(target));
+    return;
+  }
+  lines.add("kernel", describeGPUKernel(report));
+  lines.add("resources", describeResources(*report.resources));
+  lines.add("exp", "ex2.approx");
+}
+
 void printAttention(const AttentionReport &report, const TargetModel &target, raw_ostream &os) {
   const Extents &e = report.extents;
   ScheduleAttr schedule = report.schedule.schedule;
@@ -151,8 +178,7 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
   lines.add("work", scaled(report.flops, "FLOP") + "; reads " + scaled(report.bytesRead, "B") + ", writes " +
                         scaled(report.bytesWritten, "B"));
   lines.add("plan", describePlan(report));
-  lines.add("kernel", describeKernel(target, schedule));
-  lines.add("exp", describeExp(target));
+  printKernel(report, target, lines);
   lines.add("schedule", printSchedule(schedule));
   for (const std::string &reason : report.schedule.reasons)
     lines.add("why", reason);
@@ -184,7 +210,32 @@ json::Object toObject(ScheduleAttr s) {
                       {"split", s.getSplit()},
                       {"tasks", s.getTasks()},
                       {"reindex", stringifyReindexKind(s.getReindex())},
-                      {"reindex_size", s.getReindexSize()}};
+                      {"reindex_size", s.getReindexSize()},
+                      {"warps", s.getWarps()},
+                      {"stages", s.getStages()}};
+}
+
+json::Value toValue(const AttentionReport &report) {
+  if (!report.resources)
+    return nullptr;
+  const GPUResources &r = *report.resources;
+  return json::Object{{"registers", r.registers},
+                      {"shared_bytes", r.sharedBytes},
+                      {"blocks_per_multiprocessor", r.blocks},
+                      {"warps_per_multiprocessor", r.warps},
+                      {"tensor_cores", report.tensorCores}};
+}
+
+json::Object toObject(const ReportTarget &target, bool threads) {
+  const TargetModel &cpu = target.cpu;
+  if (const auto &gpu = target.gpu)
+    return json::Object{{"chip", gpu->chip},
+                        {"multiprocessors", gpu->multiprocessors},
+                        {"shared_bytes", gpu->sharedBytes},
+                        {"cpu", cpu.cpu},
+                        {"triple", cpu.triple}};
+  return json::Object{{"cpu", cpu.cpu},   {"triple", cpu.triple},       {"form", cpu.form},  {"lanes", cpu.lanes},
+                      {"rows", cpu.rows}, {"vscalefps", cpu.avx512Exp}, {"threads", threads}};
 }
 
 json::Object toObject(const AttentionReport &report) {
@@ -224,6 +275,7 @@ json::Object toObject(const AttentionReport &report) {
       {"plan_per_head", report.dependence.head},
       {"problems", report.problems},
       {"schedule", toObject(report.schedule.schedule)},
+      {"resources", toValue(report)},
       {"reasons", json::Array(report.schedule.reasons)},
       {"readings", std::move(parts)},
       {"fallbacks", std::move(fallbacks)},
@@ -235,7 +287,7 @@ json::Object toObject(const AttentionReport &report) {
 void printReport(const CompileReport &report, raw_ostream &os) {
   os << "target: " << describeTarget(report) << "\n";
   for (const AttentionReport &attention : report.attentions)
-    printAttention(attention, report.target, os);
+    printAttention(attention, report.target.cpu, os);
   if (!report.notes.empty())
     os << "\n";
   for (const std::string &note : report.notes)
@@ -243,17 +295,10 @@ void printReport(const CompileReport &report, raw_ostream &os) {
 }
 
 void printReportAsJSON(const CompileReport &report, raw_ostream &os) {
-  const TargetModel &target = report.target;
   json::Array attentions;
   for (const AttentionReport &attention : report.attentions)
     attentions.push_back(toObject(attention));
-  os << json::Value(json::Object{{"target", json::Object{{"cpu", target.cpu},
-                                                         {"triple", target.triple},
-                                                         {"form", target.form},
-                                                         {"lanes", target.lanes},
-                                                         {"rows", target.rows},
-                                                         {"vscalefps", target.avx512Exp},
-                                                         {"threads", report.threads}}},
+  os << json::Value(json::Object{{"target", toObject(report.target, report.threads)},
                                  {"attentions", std::move(attentions)},
                                  {"notes", json::Array(report.notes)}})
      << "\n";

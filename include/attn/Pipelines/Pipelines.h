@@ -57,7 +57,8 @@ mlir::FailureOr<EmulatedCode> compileToEmulated(mlir::ModuleOp spec, const Compi
 /// Spec (not changed) to PTX for options.gpu.
 mlir::FailureOr<std::string> compileToPTX(mlir::ModuleOp spec, const CompileOptions &options);
 
-/// Spec (not changed) to an LLVM module ready for code generation.
+/// Spec (not changed) to an LLVM module ready for code generation. Kernels for options.gpu are in it as PTX, and as
+/// machine code where a ptxas is found.
 mlir::FailureOr<NativeModule> compileToNative(mlir::ModuleOp spec, const CompileOptions &options);
 
 /// Spec (not changed) to the bytes of an object file.

@@ -25,6 +25,18 @@ struct ScheduleChoice {
 /// cache.
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides = {});
 
+/// What a block of threads takes of a multiprocessor, by our estimate.
+struct GPUResources {
+  int64_t registers;   // of a thread
+  int64_t sharedBytes; // of a block
+  int64_t blocks;      // that a multiprocessor holds at a time
+  int64_t warps;       // of these blocks together
+};
+GPUResources estimateResources(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule);
+
+/// Whether the products of an op run on tensor cores.
+bool usesTensorCores(AttentionOp op, const GPUModel &gpu);
+
 /// The same for a GPU. Fails, with a located message, where no tile fits the chip.
 mlir::FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu,
                                                   const ScheduleOverrides &overrides = {});

@@ -12,6 +12,9 @@ namespace attn {
 /// is not in the module is an error.
 mlir::FailureOr<std::string> emitPTX(mlir::gpu::GPUModuleOp device, llvm::StringRef chip);
 
+/// Whether there is a ptxas for assemblePTX.
+bool hasPTXAssembler();
+
 /// Machine code of PTX by the toolkit's ptxas, found in PATH or under CUDA_HOME, CUDA_PATH or /usr/local/cuda. The
 /// error says what was looked for, or what ptxas said.
 llvm::Expected<std::string> assemblePTX(llvm::StringRef ptx, llvm::StringRef chip);

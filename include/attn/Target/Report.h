@@ -17,8 +17,16 @@ struct AttentionProblem {
   std::vector<CapturedData> captured; // as MaskEvaluator takes it
 };
 
-/// The schedule of an op: the one it carries, else the one that is chosen for the target.
-ScheduleChoice getSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides);
+/// What a report speaks of: a CPU, or a GPU and its host.
+struct ReportTarget {
+  TargetModel cpu;
+  std::optional<GPUModel> gpu;
+  ScheduleOverrides overrides;
+};
+
+/// The schedule of an op: the one it carries, else the one that is chosen for the target. Fails, with a located
+/// message, where a GPU has no code for it.
+mlir::FailureOr<ScheduleChoice> getSchedule(AttentionOp op, const ReportTarget &target);
 
 struct AttentionReport {
   std::string function, location, mask, elementType;
@@ -27,6 +35,8 @@ struct AttentionReport {
   int64_t headDim, valueDim;
   Align align;
   ScheduleChoice schedule;
+  std::optional<GPUResources> resources; // on a GPU
+  bool tensorCores = false;
   MaskDependence dependence;
   std::vector<MaskPart> parts;
   std::vector<Fallback> fallbacks;
@@ -39,11 +49,10 @@ struct AttentionReport {
 };
 
 /// Plans the mask of a problem and looks at what comes out.
-AttentionReport makeReport(const AttentionProblem &problem, const TargetModel &target,
-                           const ScheduleOverrides &overrides);
+mlir::FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const ReportTarget &target);
 
 struct CompileReport {
-  TargetModel target;
+  ReportTarget target;
   bool threads = true;
   std::vector<AttentionReport> attentions;
   std::vector<std::string> notes;

@@ -73,6 +73,7 @@ const AttnFunction *Function::table() {
   head.num_symbols = symbols.size();
   head.num_kernels = kernels.size();
   head.threads = threads;
+  head.device = ATTN_CPU;
   for (const AttnTensor &tensor : tensors)
     head.num_arguments += tensor.role == ATTN_INPUT || tensor.role == ATTN_OUTPUT;
   if (flat.empty()) {
