@@ -215,7 +215,7 @@ static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp spec, const CompileOp
   buildLLVM(toLLVM, options);
   if (failed(toNVVM.run(*module)) || failed(embedKernels(*module, options)) || failed(toLLVM.run(*module)))
     return failure();
-  return makeNative(*module, options.target, RuntimeForm::Device, entries);
+  return makeNative(*module, options.target, RuntimeForm::Device, entries, !options.jit);
 }
 
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {

@@ -1,4 +1,5 @@
 //===- Compile.cpp - A function of a spec to a kernel in this process -------===//
+#include "EmulatedDevice.h"
 #include "Kernel.h"
 #include "attn/Support/Errors.h"
 #include "llvm/ADT/StringExtras.h"
@@ -76,6 +77,16 @@ llvm::Expected<Kernel> Kernel::compileForDevice(func::FuncOp func, const Compile
   CompileOptions withGPU = compileOptions;
   withGPU.gpu = options.gpu;
   OwningOpRef<ModuleOp> module = isolate(func);
+  if (!options.emulate) {
+    auto device = openCUDADevice();
+    if (!device)
+      return device.takeError();
+    FailureOr<NativeModule> native = compileToNative(*module, withGPU);
+    if (failed(native))
+      return makeError("'", func.getName(), "' could not be compiled");
+    auto object = emitObject(*native);
+    return object ? load(std::move(*object), func.getName(), std::move(*device)) : object.takeError();
+  }
   FailureOr<EmulatedCode> code = compileToEmulated(*module, withGPU);
   if (failed(code))
     return makeError("'", func.getName(), "' could not be compiled");

@@ -98,7 +98,7 @@ EmulatedDevice::~EmulatedDevice() {
     current = nullptr;
 }
 
-Error EmulatedDevice::define(orc::LLJIT &jit) {
+Error EmulatedDevice::define(orc::LLJIT &jit) const {
   orc::SymbolMap symbols;
   auto add = [&](StringRef name, auto *function) {
     symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
@@ -127,15 +127,21 @@ static emulator::GlobalBuffer bufferOf(const DLTensor &tensor, bool writable, un
   return {start, uint64_t(high - low + bytes), writable, (writable ? "output " : "input ") + std::to_string(index)};
 }
 
-int EmulatedDevice::call(ArrayRef<const DLTensor *> inputs, ArrayRef<const DLTensor *> outputs,
-                         function_ref<int()> fn) {
+Expected<int> EmulatedDevice::call(Tensors inputs, Tensors outputs, function_ref<int(Tensors)> fn) {
   std::lock_guard<std::mutex> lock(calls);
   current = this;
   tensors.clear();
+  std::vector<DLTensor> there;
+  SmallVector<const DLTensor *> pointers;
+  there.reserve(inputs.size() + outputs.size());
   for (auto [list, writable] : {std::pair(inputs, false), {outputs, true}})
-    for (auto [index, tensor] : enumerate(list))
+    for (auto [index, tensor] : enumerate(list)) {
       tensors.push_back(bufferOf(*tensor, writable, index));
-  return fn();
+      there.push_back(*tensor);
+      there.back().device.device_type = kDLCUDA;
+      pointers.push_back(&there.back());
+    }
+  return fn(pointers);
 }
 
 } // namespace attn::run

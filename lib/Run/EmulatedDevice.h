@@ -2,36 +2,27 @@
 #ifndef ATTN_LIB_RUN_EMULATEDDEVICE_H
 #define ATTN_LIB_RUN_EMULATEDDEVICE_H
 
+#include "Device.h"
 #include "attn/Emulator/Emulator.h"
-#include "attn/Run/Run.h"
 #include "attn/Runtime/Device.h"
 #include "llvm/ExecutionEngine/Orc/CoreContainers.h"
 #include "llvm/Support/Error.h"
 #include <dlpack/dlpack.h>
 
-namespace llvm::orc {
-class LLJIT;
-}
-
 namespace attn::run {
 
 /// Runs the kernels of one gpu.module for the C runtime: device memory is memory of this process, and whatever else a
 /// kernel touches is a fault.
-class EmulatedDevice {
+class EmulatedDevice : public Device {
 public:
   static llvm::Expected<std::unique_ptr<EmulatedDevice>> create(mlir::OwningOpRef<mlir::ModuleOp> device,
                                                                 const RunOptions &options);
-  ~EmulatedDevice();
+  ~EmulatedDevice() override;
 
-  /// Defines the functions of attn/Runtime/Device.h for objects that `jit` loads.
-  static llvm::Error define(llvm::orc::LLJIT &jit);
-
-  /// Calls `fn` while kernels run here. They may read `inputs`, and write `outputs` too.
-  int call(llvm::ArrayRef<const DLTensor *> inputs, llvm::ArrayRef<const DLTensor *> outputs,
-           llvm::function_ref<int()> fn);
-
-  /// What all launches since the start did.
-  const EmulationReport &getReport() const { return report; }
+  llvm::Error define(llvm::orc::LLJIT &jit) const override;
+  /// Kernels may read `inputs`, and write `outputs` too.
+  llvm::Expected<int> call(Tensors inputs, Tensors outputs, llvm::function_ref<int(Tensors)> fn) override;
+  const EmulationReport *getReport() const override { return &report; }
 
   struct Functions; // what the runtime calls
 

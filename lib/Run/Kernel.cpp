@@ -74,8 +74,7 @@ Kernel::Kernel(Kernel &&) = default;
 Kernel &Kernel::operator=(Kernel &&) = default;
 Kernel::~Kernel() = default;
 
-Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name,
-                              std::unique_ptr<EmulatedDevice> device) {
+Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name, std::unique_ptr<Device> device) {
   auto jit = makeJIT();
   if (!jit)
     return jit.takeError();
@@ -88,7 +87,7 @@ Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef na
   if (Error error = (*jit)->addObjectFile(std::move(object)))
     return std::move(error);
   if (device)
-    if (Error error = EmulatedDevice::define(**jit))
+    if (Error error = device->define(**jit))
       return std::move(error);
   Kernel kernel(std::move(*jit));
   kernel.device = std::move(device);
@@ -121,15 +120,12 @@ Error Kernel::invoke(void *function, ArrayRef<const void *> first, Tensors input
     arguments.append(outputs.begin(), outputs.end());
     return check(run::callFunction(function, arguments));
   }
-  std::vector<DLTensor> there;
-  there.reserve(inputs.size() + outputs.size());
-  for (const DLTensor *tensor : concat<const DLTensor *const>(inputs, outputs)) {
-    there.push_back(*tensor);
-    there.back().device.device_type = kDLCUDA;
-    arguments.push_back(&there.back());
-  }
-  arguments.push_back(nullptr);
-  return check(device->call(inputs, outputs, [&] { return run::callFunction(function, arguments); }));
+  Expected<int> status = device->call(inputs, outputs, [&](Tensors there) {
+    arguments.append(there.begin(), there.end());
+    arguments.push_back(nullptr);
+    return run::callFunction(function, arguments);
+  });
+  return status ? check(*status) : status.takeError();
 }
 
 Error Kernel::call(Tensors inputs, Tensors outputs) const { return invoke(callFunction, {}, inputs, outputs); }

@@ -2,7 +2,7 @@
 #ifndef ATTN_LIB_RUN_KERNEL_H
 #define ATTN_LIB_RUN_KERNEL_H
 
-#include "EmulatedDevice.h"
+#include "Device.h"
 #include "attn/Run/Run.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -17,15 +17,13 @@ class LLJIT;
 
 namespace attn::run {
 
-using Tensors = llvm::ArrayRef<const DLTensor *>;
-
 /// The functions NAME, NAME_plan and NAME_run of an object file. An error holds what attn_last_error() says.
 class Kernel {
 public:
   /// Compiles one function of a spec.
   static llvm::Expected<Kernel> compile(mlir::func::FuncOp func, const RunOptions &options);
   static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name,
-                                     std::unique_ptr<EmulatedDevice> device = nullptr);
+                                     std::unique_ptr<Device> device = nullptr);
   Kernel(Kernel &&);
   Kernel &operator=(Kernel &&);
   ~Kernel();
@@ -34,8 +32,8 @@ public:
   llvm::Expected<attn_plan *> plan(Tensors inputs) const;
   llvm::Error run(const attn_plan *plan, Tensors inputs, Tensors outputs) const;
   void free(attn_plan *plan) const;
-  /// Null where no GPU is emulated.
-  const EmulatedDevice *getDevice() const { return device.get(); }
+  /// Null where kernels run on the CPU.
+  const Device *getDevice() const { return device.get(); }
 
 private:
   explicit Kernel(std::unique_ptr<llvm::orc::LLJIT> jit);
@@ -46,7 +44,7 @@ private:
   llvm::Error invoke(void *function, llvm::ArrayRef<const void *> first, Tensors inputs, Tensors outputs) const;
 
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  std::unique_ptr<EmulatedDevice> device;
+  std::unique_ptr<Device> device;
   void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction;
 };
 

@@ -50,6 +50,8 @@ llvm::Error checkOptions(func::FuncOp func, const RunOptions &options) {
     return makeError(
         "--reference evaluates the definition itself, so there is nothing to check or to time; leave out --check "
         "and --bench");
+  if (options.benchSeconds > 0 && options.gpu && !options.emulate)
+    return makeError("--bench: with --target=cuda most of a call's time would be copies to and from the GPU");
   if (options.threads > 1 && !run::hasOpenMP())
     return makeError("--threads=", options.threads, ": this build has no OpenMP and runs on one thread; leave it out");
   llvm::SmallVector<std::string> names = getResultNames(func);
@@ -264,8 +266,8 @@ llvm::Error runSpec(ModuleOp module, const RunOptions &options, llvm::function_r
     if (!report)
       return report.takeError();
     report->compileSeconds = compileSeconds;
-    if (kernel && kernel->getDevice())
-      report->emulation = kernel->getDevice()->getReport();
+    if (const EmulationReport *emulation = kernel && kernel->getDevice() ? kernel->getDevice()->getReport() : nullptr)
+      report->emulation = *emulation;
     done(*report);
   }
   return llvm::Error::success();

@@ -255,7 +255,7 @@ const char *attn_device_start(const AttnImage *image, int32_t ordinal) {
   const char *text = find_driver();
   if (!text)
     text = find_context(ordinal, &context);
-  if (text)
+  if (text || !image)
     return text;
   lock();
   text = find_module(image, context, &module);

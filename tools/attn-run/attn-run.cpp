@@ -34,10 +34,10 @@ struct Options {
   cl::opt<int> threads{"threads", cl::desc("OpenMP threads (all)"), cl::value_desc("N"), cl::init(0),
                        cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object"), cl::cat(category)};
-  cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda-emulated (cpu)"), cl::init("cpu"),
-                              cl::cat(category)};
-  cl::opt<std::string> chip{"chip", cl::desc("The GPU to compile for and emulate: sm_80, ... (sm_80)"),
-                            cl::value_desc("NAME"), cl::init("sm_80"), cl::cat(category)};
+  cl::opt<std::string> target{"target", cl::desc("What to compile for and run on: cpu, cuda or cuda-emulated (cpu)"),
+                              cl::init("cpu"), cl::cat(category)};
+  cl::opt<std::string> chip{"chip", cl::desc("The GPU to compile for: sm_80, ... (sm_80)"), cl::value_desc("NAME"),
+                            cl::init("sm_80"), cl::cat(category)};
   cl::opt<Switch> checks{"emulator-checks", cl::desc("Look for races, count bank conflicts and sectors (on)"),
                          cl::init(Switch::On), cl::cat(category), attn::tools::switchValues()};
   cl::opt<std::string> cpu{"cpu", cl::desc("CPU to compile for (native)"), cl::value_desc("NAME"), cl::init("native"),
@@ -97,14 +97,14 @@ Error readSchedule(const Options &given, attn::RunOptions &options) {
 
 Error readTarget(const Options &given, attn::RunOptions &options) {
   bool emulated = given.target == "cuda-emulated";
-  if (given.target == "cuda")
-    return fail("--target=cuda: attn-run has no way to a GPU yet; --target=cuda-emulated runs the same kernels here");
-  if (given.target != "cpu" && !emulated)
-    return fail("--target=" + given.target + " is not known; cpu and cuda-emulated are");
+  if (given.target != "cpu" && given.target != "cuda" && !emulated)
+    return fail("--target=" + given.target + " is not known; cpu, cuda and cuda-emulated are");
+  options.emulate = emulated;
   options.emulatorChecks = given.checks == Switch::On;
-  if (!emulated)
-    return given.chip.getNumOccurrences() ? fail("--chip is for --target=cuda-emulated; a CPU is named by --cpu")
-                                          : Error::success();
+  if (given.target == "cpu")
+    return given.chip.getNumOccurrences()
+               ? fail("--chip is for --target=cuda and cuda-emulated; a CPU is named by --cpu")
+               : Error::success();
   std::string message;
   auto gpu = attn::GPUModel::get(given.chip, message);
   if (failed(gpu))

@@ -27,10 +27,11 @@ enum class Layout {
 enum class Guard { None, After, Before };
 
 struct RunOptions {
-  std::optional<GPUModel> gpu; // kernels for it, run by the emulator
-  bool emulatorChecks = true;  // find races and the like, count bank conflicts and sectors
-  std::string function;        // needed where the spec has several
-  std::string cpu = "native";  // as TargetModel::get takes it; what this machine cannot run is refused
+  std::optional<GPUModel> gpu; // kernels for it, run by the emulator or on the first GPU of this machine
+  bool emulate = true;
+  bool emulatorChecks = true; // find races and the like, count bank conflicts and sectors
+  std::string function;       // needed where the spec has several
+  std::string cpu = "native"; // as TargetModel::get takes it; what this machine cannot run is refused
   ScheduleOverrides schedule;
   llvm::SmallVector<InputOptions, 1> inputs;  // one run each, of one compiled kernel
   std::map<std::string, std::string> outputs; // result name to .npy file

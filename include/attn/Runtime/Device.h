@@ -29,7 +29,8 @@ typedef struct {
   int64_t num_parameters;
 } AttnDeviceLaunch;
 
-/* Is there the device `ordinal`, and does it take the kernels? Makes it the one that the functions below speak to. */
+/* Is there the device `ordinal`, and does it take the kernels, if some are given? Makes it the one that the functions
+ * below speak to. */
 const char *attn_device_start(const AttnImage *image, int32_t ordinal);
 const char *attn_device_allocate(int64_t bytes, void **memory, void *stream);
 /* Frees once what the stream holds is done. */
