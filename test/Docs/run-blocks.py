@@ -54,8 +54,8 @@ def run(command, work, text=None):
 
 
 def shape(line):
-    """A line without what differs from run to run: numbers and the width of columns."""
-    return " ".join(re.sub(r"\d[\d,.]*(e[-+]?\d+)?", "#", line).split())
+    """A line without what differs from run to run: numbers, units of time, and the width of columns."""
+    return " ".join(re.sub(r"\d[\d,.]*(e[-+]?\d+)?( (s|ms|us)\b)?", "#", line).split())
 
 
 def missing_line(wanted, printed):

@@ -26,7 +26,7 @@ struct Options {
   cl::list<std::string> outputs{"output", cl::desc("Write a result; may be repeated"), cl::value_desc("NAME=FILE.npy"),
                                 cl::cat(category)};
   cl::opt<bool> check{"check",
-                      cl::desc("Compare with the float64 reference; fail beyond twice the error of plain f32, or 2 ulp "
+                      cl::desc("Compare with the float64 reference; fail beyond twice the error of plain f32, or 4 ulp "
                                "(docs/Spec.md, Numerics)"),
                       cl::cat(category)};
   cl::opt<std::string> bench{"bench", cl::ValueOptional, cl::desc("Time calls for so long (1)"),

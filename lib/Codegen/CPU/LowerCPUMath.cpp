@@ -61,6 +61,7 @@ struct LowerCPUMath : impl::LowerCPUMathBase<LowerCPUMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(patterns); // which LLVM does not know
+    arith::populateExpandBFloat16Patterns(patterns);        // a call where the CPU has no instruction
     patterns.add<Exp2ToExp>(&getContext());
     MathPolynomialApproximationOptions options;
     populateMathPolynomialApproximationPatterns(patterns, options);

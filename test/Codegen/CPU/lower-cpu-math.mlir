@@ -21,3 +21,14 @@ func.func @no_form(%x: f32, %y: f32) -> f32 {
   %p = math.powf %x, %y : f32
   return %p : f32
 }
+
+// -----
+
+// Few CPUs round to bf16 by an instruction, the others would call a function.
+// CHECK-LABEL: func.func @bfloat(
+// CHECK-NOT:     arith.truncf
+// CHECK:         arith.trunci
+func.func @bfloat(%x: vector<8xf32>) -> vector<8xbf16> {
+  %y = arith.truncf %x : vector<8xf32> to vector<8xbf16>
+  return %y : vector<8xbf16>
+}

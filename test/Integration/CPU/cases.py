@@ -296,7 +296,7 @@ def split_keys(s):
                 spec = mask_spec(name, score=score, align=align)
                 s.check(f"{name}, {align}{', soft cap' if score else ''}", spec, ["B=1,H=1,N=1,M=1500,D=16", "B=1,H=2,N=19,M=700,D=40,Dv=24"],
                         "--split=128")
-    runs = [s.results("parts", attention(), ("out",), "--random=H=1,N=1,M=1500", f"--split={keys}") for keys in (128, 4096)]
+    runs = [s.results("parts", attention(), ("out",), "--random=H=2,N=48,M=3000,D=64", f"--split={keys}") for keys in (128, 4096)]
     s.expect(all(runs) and runs[0] != runs[1], "--split=128 changes no bit: keys were not split")
 
 

@@ -133,7 +133,7 @@ def ptx(s):
             s.expect(said.returncode == 0 or "is not defined for option" in said.stderr, f"{name}, {chip}: {said.stderr[:400]}")
             spilled = max([int(number) for number in re.findall(r"(\d+) bytes spill stores", said.stderr)] or [0])
             # A mask that reads several tables needs a few registers more than there are, in its partial tiles.
-            s.expect(spilled <= (64 if "%" in text.split("mask")[-1].split(":")[0] else 16), f"{name}, {chip}: spills {spilled} bytes")
+            s.expect(spilled <= (128 if "%" in text.split("mask")[-1].split(":")[0] else 16), f"{name}, {chip}: spills {spilled} bytes")
 
 
 def main(name, folder):
