@@ -138,27 +138,44 @@ static bool hasAssertions() {
 #endif
 }
 
-FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &options) {
-  std::vector<std::string> entries = entryNames(spec);
-  OwningOpRef<ModuleOp> module = spec.clone();
-  PassManager toGPU(spec.getContext()), toLLVM(spec.getContext());
-  buildSchedule(toGPU, options);
-  buildTiling(toGPU, options);
-  buildGPU(toGPU, options);
-  if (failed(toGPU.run(*module)))
+/// Lowers a spec to its gpu.module, of warp code or, with `nvvm`, of the LLVM dialect.
+static FailureOr<gpu::GPUModuleOp> lowerToDevice(ModuleOp module, const CompileOptions &options, bool nvvm) {
+  PassManager pm(module.getContext());
+  pm.enableVerifier(options.verify || hasAssertions());
+  buildSchedule(pm, options);
+  buildTiling(pm, options);
+  buildGPU(pm, options);
+  if (nvvm)
+    buildNVVM(pm, options);
+  if (failed(pm.run(module)))
     return failure();
-  auto devices = llvm::to_vector(module->getOps<gpu::GPUModuleOp>());
+  auto devices = module.getOps<gpu::GPUModuleOp>();
   if (devices.empty())
-    return spec.emitError("has no attention op to compile for a GPU");
+    return module.emitError("has no attention op to compile for a GPU");
+  return *devices.begin();
+}
+
+/// Lowers what is left once the gpu.module is gone: the C entry points.
+static FailureOr<NativeModule> lowerHost(ModuleOp module, const CompileOptions &options,
+                                         ArrayRef<std::string> entries) {
+  PassManager pm(module.getContext());
+  pm.enableVerifier(options.verify || hasAssertions());
+  buildDeviceEntries(pm, options);
+  buildLLVM(pm, options);
+  if (failed(pm.run(module)))
+    return failure();
+  return makeNative(module, options.target, RuntimeForm::Device, entries, !options.jit);
+}
+
+FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> module = spec.clone();
+  FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/false);
+  if (failed(device))
+    return failure();
   EmulatedCode code;
   code.device = ModuleOp::create(spec.getLoc());
-  devices.front()->moveBefore(code.device->getBody(), code.device->getBody()->end());
-  buildDeviceEntries(toLLVM, options);
-  buildLLVM(toLLVM, options);
-  if (failed(toLLVM.run(*module)))
-    return failure();
-  FailureOr<NativeModule> host =
-      makeNative(*module, options.target, RuntimeForm::Device, entries, /*withRuntime=*/false);
+  (*device)->moveBefore(code.device->getBody(), code.device->getBody()->end());
+  FailureOr<NativeModule> host = lowerHost(*module, options, entryNames(spec));
   if (failed(host))
     return failure();
   code.host = std::move(*host);
@@ -167,28 +184,18 @@ FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &o
 
 FailureOr<std::string> compileToPTX(ModuleOp spec, const CompileOptions &options) {
   OwningOpRef<ModuleOp> module = spec.clone();
-  PassManager pm(spec.getContext());
-  buildSchedule(pm, options);
-  buildTiling(pm, options);
-  buildGPU(pm, options);
-  buildNVVM(pm, options);
-  if (failed(pm.run(*module)))
+  FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/true);
+  if (failed(device))
     return failure();
-  auto devices = module->getOps<gpu::GPUModuleOp>();
-  if (devices.empty())
-    return spec.emitError("has no attention op to compile for a GPU");
-  return emitPTX(*devices.begin(), options.gpu->chip);
+  return emitPTX(*device, options.gpu->chip);
 }
 
 // The driver compiles PTX for any later chip, once in each process; machine code of the very chip saves it that.
-static LogicalResult embedKernels(ModuleOp module, const CompileOptions &options) {
-  auto devices = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
-  if (devices.empty())
-    return module.emitError("has no attention op to compile for a GPU");
-  FailureOr<std::string> ptx = emitPTX(devices.front(), options.gpu->chip);
+static LogicalResult embedKernels(ModuleOp module, gpu::GPUModuleOp device, const CompileOptions &options) {
+  FailureOr<std::string> ptx = emitPTX(device, options.gpu->chip);
   if (failed(ptx))
     return failure();
-  devices.front().erase();
+  device.erase();
   Builder b(module.getContext());
   module->setAttr(kPTXAttr, b.getStringAttr(*ptx));
   if (!hasPTXAssembler())
@@ -202,20 +209,11 @@ static LogicalResult embedKernels(ModuleOp module, const CompileOptions &options
 }
 
 static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp spec, const CompileOptions &options) {
-  std::vector<std::string> entries = entryNames(spec);
   OwningOpRef<ModuleOp> module = spec.clone();
-  PassManager toNVVM(spec.getContext()), toLLVM(spec.getContext());
-  toNVVM.enableVerifier(options.verify || hasAssertions());
-  toLLVM.enableVerifier(options.verify || hasAssertions());
-  buildSchedule(toNVVM, options);
-  buildTiling(toNVVM, options);
-  buildGPU(toNVVM, options);
-  buildNVVM(toNVVM, options);
-  buildDeviceEntries(toLLVM, options);
-  buildLLVM(toLLVM, options);
-  if (failed(toNVVM.run(*module)) || failed(embedKernels(*module, options)) || failed(toLLVM.run(*module)))
+  FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/true);
+  if (failed(device) || failed(embedKernels(*module, *device, options)))
     return failure();
-  return makeNative(*module, options.target, RuntimeForm::Device, entries, !options.jit);
+  return lowerHost(*module, options, entryNames(spec));
 }
 
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {

@@ -62,10 +62,7 @@ SmallVector<Cut> GPUChooser::candidates() {
 
 int64_t GPUChooser::sharedBytes(const Cut &cut) {
   int64_t bytes = tensorCores() ? 2 : 4;
-  auto pitch = [&](int64_t width) {
-    int64_t chunks = llvm::alignTo(width, 16) * bytes / 16;
-    return 16 * (chunks % 8 ? chunks | 1 : chunks);
-  };
+  auto pitch = [&](int64_t width) { return GPUModel::sharedPitch(llvm::alignTo(width, 16), bytes); };
   return cut.queries * pitch(dim) + kStages * cut.keys * (pitch(dim) + pitch(valueDim));
 }
 

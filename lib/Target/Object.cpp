@@ -1,5 +1,6 @@
 //===- Object.cpp - Module to machine code --------------------------------===//
 #include "attn/Target/Object.h"
+#include "Optimise.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -9,7 +10,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Target/TargetMachine.h"
@@ -66,25 +66,12 @@ static void setTarget(llvm::Module &module, const TargetModel &target) {
 
 // The vectors are written as they shall be: no vectoriser runs. These few passes suffice for the speed and leave most
 // of the compile time to code generation.
-static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
+static llvm::Expected<llvm::ModulePassManager> fewPasses(llvm::PassBuilder &builder) {
   llvm::ModulePassManager passes;
-  if (auto error = builder.parsePassPipeline(
-          passes, "globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))")) {
-    llvm::consumeError(std::move(error));
-    return failure();
-  }
-  passes.run(module, modules);
-  return success();
+  if (llvm::Error error = builder.parsePassPipeline(
+          passes, "globaldce,function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))"))
+    return std::move(error);
+  return std::move(passes);
 }
 
 FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, RuntimeForm runtime,
@@ -107,8 +94,8 @@ FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, R
     return value.isWeakForLinker() || llvm::is_contained(entries, value.getName());
   });
   setTarget(*native.module, target);
-  if (failed(optimise(*native.module, *native.machine)))
-    return module.emitError("LLVM refused the pass pipeline");
+  if (llvm::Error error = optimise(*native.module, *native.machine, fewPasses))
+    return module.emitError("LLVM refused the pass pipeline: ") << llvm::toString(std::move(error));
   return std::move(native);
 }
 

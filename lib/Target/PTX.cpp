@@ -1,5 +1,6 @@
 //===- PTX.cpp - GPU kernels to text and machine code ---------------------===//
 #include "attn/Target/PTX.h"
+#include "Optimise.h"
 
 #include "attn/Support/Errors.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -10,7 +11,6 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -45,20 +45,6 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(StringRef chip) {
       triple, chip, /*features=*/"", {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-}
-
 // An unresolved function would only be found by the driver of a user's machine.
 static LogicalResult checkResolved(gpu::GPUModuleOp device, const llvm::Module &module) {
   for (const llvm::Function &fn : module)
@@ -83,7 +69,10 @@ FailureOr<std::string> emitPTX(gpu::GPUModuleOp device, StringRef chip) {
     return device.emitError("translation to LLVM IR failed");
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
-  optimise(*module, *machine);
+  auto all = [](llvm::PassBuilder &builder) {
+    return builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
+  };
+  llvm::cantFail(optimise(*module, *machine, all));
   if (failed(checkResolved(device, *module)))
     return failure();
   llvm::SmallString<0> text;

@@ -53,7 +53,8 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
 
     OpBuilder b(op->getParentOfType<func::FuncOp>());
     std::string classifyName = source.name + ".classify", taskName = source.name + ".task";
-    bool oneWidth = source.schedule.getTailTile() == source.schedule.getQueryTile();
+    // A block of GPU threads stores no row beyond the last, so it needs no narrower code.
+    bool oneWidth = source.schedule.getWarps() || source.schedule.getTailTile() == source.schedule.getQueryTile();
     std::string tailName = oneWidth ? taskName : source.name + ".tail";
     FlatSymbolRefAttr classify;
     if (source.hasMask) {

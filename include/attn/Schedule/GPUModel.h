@@ -20,6 +20,14 @@ struct GPUModel {
   int64_t multiprocessors = 80;                // of a typical card of the chip: how many blocks are worth having
   static constexpr int64_t kRegisters = 65536; // of a multiprocessor
 
+  /// Bytes between rows of `width` elements (a multiple of 16) in shared memory: rows of whole groups of eight chunks
+  /// of 16 bytes lie close, as their chunks are permuted by the row; others an odd number of chunks apart. Either way
+  /// eight rows at one chunk fall into different banks.
+  static int64_t sharedPitch(int64_t width, int64_t elementBytes) {
+    int64_t chunks = width * elementBytes / 16;
+    return 16 * (chunks % 8 ? chunks | 1 : chunks);
+  }
+
   /// The model of `chip`. An unknown name is an error text that says what is known.
   static mlir::FailureOr<GPUModel> get(llvm::StringRef chip, std::string &error);
 };

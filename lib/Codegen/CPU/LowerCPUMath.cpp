@@ -1,12 +1,11 @@
 //===- LowerCPUMath.cpp - Math functions by polynomials -------------------===//
+#include "../Math/LowerMath.h"
 #include "attn/Codegen/CPU/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERCPUMATH
@@ -15,13 +14,6 @@ namespace attn {
 using namespace mlir;
 
 namespace {
-
-// One instruction, or a few that LLVM writes inline, on every target.
-bool isInline(Operation *op) {
-  return isa<math::FmaOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::CopySignOp,
-             math::RoundEvenOp, math::TruncOp, math::CtPopOp, math::CountLeadingZerosOp, math::CountTrailingZerosOp>(
-      op);
-}
 
 /// 2^x = 2^n e^(f ln 2) with n the integer nearest to x and f the rest, which is exact; 2^n in two halves, so that the
 /// result may be subnormal. Upstream knows no polynomial for it.
@@ -60,22 +52,10 @@ struct LowerCPUMath : impl::LowerCPUMathBase<LowerCPUMath> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns); // which LLVM does not know
-    arith::populateExpandBFloat16Patterns(patterns);        // a call where the CPU has no instruction
+    arith::populateExpandBFloat16Patterns(patterns); // a call where the CPU has no instruction
     patterns.add<Exp2ToExp>(&getContext());
-    MathPolynomialApproximationOptions options;
-    populateMathPolynomialApproximationPatterns(patterns, options);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
-    getOperation().walk([&](Operation *op) {
-      if (!isa<math::MathDialect>(op->getDialect()) || isInline(op))
-        return;
-      op->emitError()
-          << "'" << op->getName()
-          << "' has no inline form on a CPU; a score region may use math.exp, exp2, expm1, log, log2, log1p, "
-             "tanh, sin, cos, erf, sqrt, absf, floor, ceil and fma";
+    if (failed(lowerMath(getOperation(), std::move(patterns), {}, "a CPU")))
       signalPassFailure();
-    });
   }
 };
 

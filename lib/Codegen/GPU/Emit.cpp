@@ -58,6 +58,12 @@ Value Emit::shuffleFrom(Value v, Value lane) {
   return NVVM::ShflOp::create(b, loc, v.getType(), i32(-1), v, lane, i32(kWarp - 1), NVVM::ShflKind::idx, UnitAttr());
 }
 
+Value Emit::quadMax(Value v) {
+  for (int64_t mask : {1, 2})
+    v = maxf(v, shuffleXor(v, mask));
+  return v;
+}
+
 Value Emit::quadSum(Value v) {
   for (int64_t mask : {1, 2})
     v = addf(v, shuffleXor(v, mask));

@@ -98,7 +98,7 @@ public:
   Value shuffleXor(Value v, int64_t mask);
   Value shuffleFrom(Value v, Value lane);
   /// Of the four lanes that share the rows of a matrix fragment.
-  Value quadMax(Value v) { return maxf(maxOf(v, 1), shuffleXor(maxOf(v, 1), 2)); }
+  Value quadMax(Value v);
   Value quadSum(Value v);
 
   // --- matrix instructions
@@ -119,9 +119,6 @@ public:
   Values loop(int64_t count, int64_t step, ValueRange init, llvm::function_ref<Values(Value, ValueRange)> body);
   void ifThen(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise = nullptr);
   Values ifElse(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
-
-private:
-  Value maxOf(Value v, int64_t mask) { return maxf(v, shuffleXor(v, mask)); }
 };
 
 } // namespace attn::cuda

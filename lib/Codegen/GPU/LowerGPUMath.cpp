@@ -1,10 +1,8 @@
 //===- LowerGPUMath.cpp - Math functions without a math library -----------===//
+#include "../Math/LowerMath.h"
 #include "attn/Codegen/GPU/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERGPUMATH
@@ -13,13 +11,6 @@ namespace attn {
 using namespace mlir;
 
 namespace {
-
-// One instruction, or a few that LLVM writes inline.
-bool isInline(Operation *op) {
-  return isa<math::FmaOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::CopySignOp,
-             math::RoundEvenOp, math::TruncOp, math::CtPopOp, math::CountLeadingZerosOp, math::CountTrailingZerosOp,
-             math::Exp2Op>(op);
-}
 
 /// ex2.approx is off by 2 units in the last place at most.
 struct ExpToExp2 : OpRewritePattern<math::ExpOp> {
@@ -40,20 +31,9 @@ struct LowerGPUMath : impl::LowerGPUMathBase<LowerGPUMath> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    arith::populateCeilFloorDivExpandOpsPatterns(patterns); // which LLVM does not know
     patterns.add<ExpToExp2>(&getContext(), /*benefit=*/10);
-    populateMathPolynomialApproximationPatterns(patterns, MathPolynomialApproximationOptions());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
-    getOperation().walk([&](Operation *op) {
-      if (!isa<math::MathDialect>(op->getDialect()) || isInline(op))
-        return;
-      op->emitError()
-          << "'" << op->getName()
-          << "' has no inline form on a GPU; a score region may use math.exp, exp2, expm1, log, log2, log1p, "
-             "tanh, sin, cos, erf, sqrt, absf, floor, ceil and fma";
+    if (failed(lowerMath(getOperation(), std::move(patterns), {math::Exp2Op::getOperationName()}, "a GPU")))
       signalPassFailure();
-    });
   }
 };
 

@@ -15,6 +15,7 @@
 
 #include "Emit.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "attn/Schedule/GPUModel.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace attn::cuda {
@@ -58,7 +59,7 @@ struct SharedLayout {
   int64_t perChunk() const { return 16 / elementBytes; }
   /// Whole groups of eight chunks are permuted by the row; otherwise rows lie an odd number of chunks apart.
   bool swizzled() const { return chunks() % 8 == 0; }
-  int64_t pitch() const { return 16 * (swizzled() ? chunks() : chunks() | 1); }
+  int64_t pitch() const { return GPUModel::sharedPitch(width, elementBytes); }
 
   /// Byte offset of chunk `chunk ^ low` of `row`; `chunk` is even, `low` is 0 or 1.
   Value chunkOffset(Emit &e, Value row, int64_t chunk, Value low) const {

@@ -83,6 +83,16 @@ def strides(s):
                 s.check(f"{layout}, {element}, {dim}", spec("causal", element, dim=dim), "B=2,H=2,N=70,M=90", EMULATED, f"--strides={layout}", f"--guard={guard}")
 
 
+def schedules(s):
+    """Schedules written by hand: any tiles, warps and stages that S4 and S5 allow; nothing to do at all."""
+    for element in ("bf16", "f32"):
+        for queries, warps, keys, stages in ((16, 1, 16, 2), (64, 2, 32, 3), (32, 2, 128, 2), (128, 4, 16, 4)):
+            text = f"query_tile = {queries}, key_tile = {keys}, granule = 16, split = 64, warps = {warps}, stages = {stages}"
+            for name in ("causal", "window"):
+                s.check(f"{element}, {text}, {name}", spec(name, element, dim=32, schedule=text), ["B=1,H=2,N=150", "N=3,M=700"], EMULATED)
+        s.check(f"{element}, empty", spec("causal", element, dim=32), ["N=0,M=5", "N=5,M=0", "B=0,N=5,M=7"], EMULATED)
+
+
 def odd_numbers(s):
     """NaN and infinity: those of masked keys reach no row, those of kept keys as the reference says."""
     rows, dim = 150, 16

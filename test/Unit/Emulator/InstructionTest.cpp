@@ -179,6 +179,28 @@ TEST(Instruction, reductions) {
                 [&, value = expected](int, auto &) { return value; });
 }
 
+// Over three warps, twice, with a predicate that holds for the first `limit` threads.
+TEST(Instruction, barrierReductions) {
+  for (int32_t limit : {0, 1, 40, 95, 96})
+    for (auto [kind, expected] :
+         {std::pair("popc", limit), std::pair("and", int32_t(limit == 96)), std::pair("or", int32_t(limit > 0))}) {
+      Kernel kernel("%out: !llvm.ptr<1>, %limit: i32", std::string(R"(
+    %tid = nvvm.read.ptx.sreg.tid.x : i32
+    %c0 = arith.constant 0 : i32
+    %p = arith.cmpi slt, %tid, %limit : i32
+    %q = arith.extui %p : i1 to i32
+    %none = nvvm.barrier #nvvm.reduction<popc> %c0 -> i32
+    %r0 = nvvm.barrier #nvvm.reduction<)") + kind + R"(> %q -> i32
+    %r = arith.addi %r0, %none : i32
+    %at = llvm.getelementptr %out[%tid] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    llvm.store %r, %at : i32, !llvm.ptr<1>)");
+      std::vector<int32_t> out(96, -1);
+      LaunchReport report = kernel.launch({{1, 1, 1}, {96, 1, 1}, 0}, {out.data(), limit}, {output(out, "out")});
+      EXPECT_EQ(report.faultCount, 0u);
+      EXPECT_EQ(out, std::vector<int32_t>(96, expected)) << kind << " " << limit;
+    }
+}
+
 TEST(Instruction, threadsInThreeDimensions) {
   Kernel kernel("%out: !llvm.ptr<1>", R"(
     %x = nvvm.read.ptx.sreg.tid.x : i32

@@ -98,7 +98,7 @@ def AttnTile_RestartOp : AttnTile_Op<"restart", [AllTypesMatch<["state", "result
   let assemblyFormat = "$state attr-dict `:` type($state)";
 }
 
-def AttnTile_ScoreOp : AttnTile_Op<"score", [Pure]> {
+def AttnTile_ScoreOp : AttnTile_Op<"score", [MemoryEffects<[MemRead]>]> {
   let summary = "S^T = K Q^T for `count` key rows from `row`, in the unit of the state";
   let description = "Of a buffer, `row` names the slot, and the tile is as high as the slot.";
   let arguments = (ins AttnTile_StateType:$state, AnyTypeOf<[AnyMemRef, AttnTile_BufferType]>:$key, Index:$row, Index:$count);
