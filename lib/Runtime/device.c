@@ -226,7 +226,8 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
     return ATTN_FAIL(call, ATTN_WRONG_EXTENT, "%lld query tiles are more than a GPU grid has blocks",
                      (long long)(blocks * device->parts));
   if (device->parts > 1)
-    text = attn_device_allocate(pairs * problem.shape.num_queries * device->parts * (problem.value_dim + 2) * 4,
+    text = attn_device_allocate(pairs * problem.shape.num_queries * device->parts *
+                                    attn_partial_floats(problem.value_dim) * 4,
                                 &partials, call->stream);
   if (text)
     return failed(call, text);

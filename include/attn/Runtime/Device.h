@@ -29,6 +29,12 @@ typedef struct {
   int64_t num_parameters;
 } AttnDeviceLaunch;
 
+/* Partial results: of each item and part first the sums of weighted values, row after row in whole sectors of memory,
+ * then m and l of every row side by side. Floats of a row of sums, and of all that a row has (padded, so that every
+ * part starts at a sector). */
+static inline int64_t attn_sum_floats(int64_t value_dim) { return (value_dim + 7) / 8 * 8; }
+static inline int64_t attn_partial_floats(int64_t value_dim) { return attn_sum_floats(value_dim) + 8; }
+
 /* Is there the device `ordinal`, and does it take the kernels, if some are given? Makes it the one that the functions
  * below speak to. */
 const char *attn_device_start(const AttnImage *image, int32_t ordinal);

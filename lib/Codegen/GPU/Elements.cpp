@@ -13,8 +13,6 @@ using namespace mlir;
 namespace attn::cuda {
 namespace {
 
-Value negativeInfinity(Emit &e) { return e.f32(-std::numeric_limits<float>::infinity()); }
-
 /// fn(row, column, element): row and column of the tile, i32.
 void forElements(Emit &e, const KernelShape &shape, Values &scores, function_ref<void(Value, Value, Value &)> fn) {
   LanePlace place(e, shape);
@@ -75,14 +73,14 @@ void emitModify(Emit &e, const KernelShape &shape, tile::ModifyOp op, Values &sc
 }
 
 void emitMask(Emit &e, const KernelShape &shape, tile::MaskOp op, Values &scores) {
-  Value none = negativeInfinity(e);
+  Value none = e.negativeInfinity();
   inlineForElements(e, shape, op, scores, [&](Value score, ValueRange arguments) {
     return e.select(inlineRegion(e, op.getBody().front(), arguments), score, none);
   });
 }
 
 void emitClip(Emit &e, const KernelShape &shape, Value count, Values &scores) {
-  Value limit = e.toI32(count), none = negativeInfinity(e);
+  Value limit = e.toI32(count), none = e.negativeInfinity();
   forElements(e, shape, scores,
               [&](Value, Value column, Value &score) { score = e.select(e.less(column, limit), score, none); });
 }

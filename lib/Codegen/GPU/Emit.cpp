@@ -36,6 +36,14 @@ Value Emit::load(Type type, Value ptr, unsigned alignment) {
 
 void Emit::store(Value v, Value ptr, unsigned alignment) { LLVM::StoreOp::create(b, loc, v, ptr, alignment); }
 
+void Emit::storeTogether(ValueRange words, Value ptr) {
+  Type word = words[0].getType();
+  Value all = LLVM::PoisonOp::create(b, loc, VectorType::get({int64_t(words.size())}, word));
+  for (auto [i, v] : llvm::enumerate(words))
+    all = LLVM::InsertElementOp::create(b, loc, all, v, i32(i));
+  store(all, ptr, words.size() * word.getIntOrFloatBitWidth() / 8);
+}
+
 Value Emit::thread() { return NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()); }
 
 Value Emit::anyOfBlock(Value condition) {

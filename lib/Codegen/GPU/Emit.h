@@ -41,6 +41,7 @@ public:
   Value i64(int64_t v) { return mlir::arith::ConstantIntOp::create(b, loc, b.getI64Type(), v); }
   Value index(int64_t v) { return mlir::arith::ConstantIndexOp::create(b, loc, v); }
   Value f32(float v) { return mlir::arith::ConstantFloatOp::create(b, loc, b.getF32Type(), llvm::APFloat(v)); }
+  Value negativeInfinity() { return f32(-std::numeric_limits<float>::infinity()); }
   /// An integer or index constant of the type of `like`.
   Value number(Value like, int64_t v);
 
@@ -85,6 +86,8 @@ public:
   Value at(Value ptr, int64_t bytes);
   Value load(Type type, Value ptr, unsigned alignment = 0);
   void store(Value v, Value ptr, unsigned alignment = 0);
+  /// Words side by side, as one access; `ptr` is a multiple of its size.
+  void storeTogether(ValueRange words, Value ptr);
 
   // --- the threads of a block and of a warp
   Value thread();

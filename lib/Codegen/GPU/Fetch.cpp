@@ -78,13 +78,6 @@ struct Copy {
   }
 
   bool canCopyChunks() { return shape.asyncCopies && shape.globalBytes() == shape.sharedBytes(); }
-
-  /// Rows have to start at multiples of 16 bytes.
-  Value aligned() {
-    Value address = mlir::LLVM::PtrToIntOp::create(e.b, e.loc, e.b.getI64Type(), from.pointer);
-    Value stride = e.mul(e.toI64(from.stride), shape.globalBytes());
-    return e.equal(e.bits(e.either(address, stride), 15), e.i64(0));
-  }
 };
 
 } // namespace
@@ -95,7 +88,7 @@ void emitFetch(Emit &e, const KernelShape &shape, const SharedLayout &layout, Gl
   copy.from.pointer = copy.source(row, e.i32(0));
   if (!copy.canCopyChunks())
     return copy.elements();
-  e.ifThen(copy.aligned(), [&] { copy.chunks(); }, [&] { copy.elements(); });
+  e.ifThen(from.startsAtChunks(e, shape.globalBytes()), [&] { copy.chunks(); }, [&] { copy.elements(); });
 }
 
 } // namespace attn::cuda

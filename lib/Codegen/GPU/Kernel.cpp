@@ -2,6 +2,7 @@
 #include "Kernel.h"
 #include "Parameters.h"
 #include "attn/Runtime/Abi.h"
+#include "attn/Runtime/Device.h"
 #include "attn/Support/Names.h"
 
 using namespace mlir;
@@ -77,7 +78,7 @@ void Binder::bindPlan(ValueRange arguments) {
   Value tile = Parameters::field(e, block, offsetof(AttnBlock, plan_tile) / 8);
   tile = e.add(tile, e.make<arith::MulIOp>(e.toI64(batch), parameters.perBatch));
   tile = e.add(tile, e.make<arith::MulIOp>(e.toI64(head), parameters.perHead));
-  Value own = e.at(parameters.partials, parameters.partialBytes(e, block, pair, shape.valueDim + 2));
+  Value own = e.at(parameters.partials, parameters.partialBytes(e, block, pair, attn_partial_floats(shape.valueDim)));
   Value pointers[] = {e.at(parameters.offsets, e.mul(tile, 8)), parameters.runs, own /*scratch: not used*/, own};
   for (auto [argument, pointer] : llvm::zip_equal(arguments, pointers))
     map.map(argument, contiguous(cast<BlockArgument>(argument), pointer));

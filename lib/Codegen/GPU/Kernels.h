@@ -6,9 +6,30 @@
 
 namespace attn::cuda {
 
+/// The reference as it is subtracted: 0 for a row that has seen no key, whose scores are all -infinity.
+inline Value finiteReference(Emit &e, Value reference) {
+  Value none = e.cmpf(mlir::arith::CmpFPredicate::OEQ, reference, e.negativeInfinity());
+  return e.select(none, e.f32(0), reference);
+}
+
+/// fn(i) for the elements i of a tile that belong to row `row` of the lane.
+template <typename Fn>
+void forRow(const KernelShape &shape, size_t elements, int64_t row, Fn fn) {
+  int64_t perBlock = elements / shape.rowBlocks();
+  for (int64_t at = (row / 2) * perBlock; at < (row / 2 + 1) * perBlock; at += kFragmentElements)
+    for (int64_t side : {0, 1})
+      fn(at + 2 * (row % 2) + side);
+}
+
 /// A matrix of rows in global memory: pointer, rows, columns, elements between rows.
 struct GlobalRows {
   Value pointer, rows, columns, stride;
+
+  /// Do all rows start at multiples of 16 bytes?
+  Value startsAtChunks(Emit &e, int64_t elementBytes) const {
+    Value address = mlir::LLVM::PtrToIntOp::create(e.b, e.loc, e.b.getI64Type(), pointer);
+    return e.equal(e.bits(e.either(address, e.mul(e.toI64(stride), elementBytes)), 15), e.i64(0));
+  }
 };
 
 /// Copies rows [row, row + count) of a matrix into shared memory at `to`, `capacity` rows by `layout`; what lies

@@ -2,6 +2,7 @@
 #include "Kernel.h"
 #include "Parameters.h"
 #include "attn/Runtime/Abi.h"
+#include "attn/Runtime/Device.h"
 #include "attn/Support/Names.h"
 
 using namespace mlir;
@@ -25,11 +26,12 @@ private:
   void row(Value row);
   void storeColumns(Value token, Value reference, Value inverse);
   void storeLse(Value token, Value reference, Value sum);
+  Value referenceOf(Value part) { return float32(e.at(part, pairBytes)); }
   Value weight(Value part, Value reference) {
-    Value exponent = e.subf(float32(e.at(part, 4 * shape.valueDim)), reference);
+    Value exponent = e.subf(referenceOf(part), reference);
     return e.exp2(natural ? e.mulf(exponent, e.f32(1.44269504088896341f)) : exponent);
   }
-  Value sumOf(Value part) { return float32(e.at(part, 4 * shape.valueDim + 4)); }
+  Value sumOf(Value part) { return float32(e.at(e.at(part, pairBytes), 4)); }
   Value seen(Value part) { return e.cmpf(arith::CmpFPredicate::UNE, sumOf(part), e.f32(0)); }
 
   Emit &e;
@@ -37,14 +39,16 @@ private:
   bool natural, hasLse;
   Parameters parameters;
   Value block, pair, batch, head, rows, start;
+  Value sumsBytes, pairBytes; // from a part to the sums of weighted values of the row, and to its m and l
 };
 
-// body(pointer to the part's row, carried)
+// body(pointer to the part, carried)
 Values MergeBuilder::overParts(Values init, function_ref<Values(Value, ValueRange)> body) {
   auto loop = scf::ForOp::create(e.b, e.loc, e.index(0), e.toIndex(parameters.parts), e.index(1), init);
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(loop.getBody());
-  Value bytes = e.mul(e.make<arith::MulIOp>(e.toI64(loop.getInductionVar()), rows), 4 * (shape.valueDim + 2));
+  Value bytes =
+      e.mul(e.make<arith::MulIOp>(e.toI64(loop.getInductionVar()), rows), 4 * attn_partial_floats(shape.valueDim));
   scf::YieldOp::create(e.b, e.loc, body(e.at(start, bytes), loop.getRegionIterArgs()));
   return Values(loop.getResults());
 }
@@ -57,7 +61,7 @@ void MergeBuilder::storeColumns(Value token, Value reference, Value inverse) {
   e.b.setInsertionPointToStart(loop.getBody());
   Value column = loop.getInductionVar(), bytes = e.toI64(e.mul(column, 4));
   Value sum = overParts({e.f32(0)}, [&](Value part, ValueRange carried) -> Values {
-    Value more = e.fma(weight(part, reference), float32(e.at(part, bytes)), carried[0]);
+    Value more = e.fma(weight(part, reference), float32(e.at(e.at(part, sumsBytes), bytes)), carried[0]);
     return {e.select(seen(part), more, carried[0])};
   })[0];
   Value v = e.mulf(sum, inverse);
@@ -70,16 +74,17 @@ void MergeBuilder::storeLse(Value token, Value reference, Value sum) {
   Value log = math::Log2Op::create(e.b, e.loc, sum), ln2 = e.f32(0.693147180559945309f);
   Value lse = natural ? e.addf(reference, e.mulf(log, ln2)) : e.mulf(e.addf(reference, log), ln2);
   Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.f32(0));
-  lse = e.select(none, e.f32(-std::numeric_limits<float>::infinity()), lse);
+  lse = e.select(none, e.negativeInfinity(), lse);
   e.ifThen(e.equal(e.lane(), e.i32(0)), [&] { e.store(lse, parameters.memrefs[4].address(e, {batch, head, token})); });
 }
 
 void MergeBuilder::row(Value row) {
-  Value begin = e.at(parameters.partials, parameters.partialBytes(e, block, pair, shape.valueDim + 2));
-  start = e.at(begin, e.toI64(e.mul(row, 4 * (shape.valueDim + 2))));
-  Value low = e.f32(-std::numeric_limits<float>::infinity());
+  int64_t width = 4 * attn_sum_floats(shape.valueDim);
+  sumsBytes = e.toI64(e.mul(row, width));
+  pairBytes = e.add(e.mul(e.toI64(rows), width), e.toI64(e.mul(row, 8)));
+  Value low = e.negativeInfinity();
   Value reference = overParts({low}, [&](Value part, ValueRange carried) -> Values {
-    Value m = e.maxf(carried[0], float32(e.at(part, 4 * shape.valueDim)));
+    Value m = e.maxf(carried[0], referenceOf(part));
     return {e.select(seen(part), m, carried[0])};
   })[0];
   Value sum = overParts({e.f32(0)}, [&](Value part, ValueRange carried) -> Values {
@@ -104,6 +109,7 @@ void MergeBuilder::build() {
   batch = e.make<arith::DivUIOp>(pair, heads);
   head = e.make<arith::RemUIOp>(pair, heads);
   rows = field(offsetof(AttnTask, rows));
+  start = e.at(parameters.partials, parameters.partialBytes(e, block, pair, attn_partial_floats(shape.valueDim)));
   auto loop = scf::ForOp::create(e.b, e.loc, e.toIndex(e.warp()), e.toIndex(rows), e.index(shape.warps));
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(loop.getBody());

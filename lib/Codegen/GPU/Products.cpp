@@ -24,7 +24,7 @@ static Values loadQueries(Emit &e, const KernelShape &shape, Value tile, int64_t
 State emitBegin(Emit &e, const KernelShape &shape, Value query, Value factor, Value scale) {
   State state;
   state.output.assign(shape.outputs(), e.f32(zero()));
-  state.maximum.assign(shape.rows(), e.f32(-std::numeric_limits<float>::infinity()));
+  state.maximum.assign(shape.rows(), e.negativeInfinity());
   state.sum.assign(shape.rows(), e.f32(zero()));
   state.factor = factor, state.scale = scale;
   if (!shape.queriesInRegisters()) {

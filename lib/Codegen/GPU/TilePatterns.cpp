@@ -108,7 +108,7 @@ struct ConvertRestart : Pattern<tile::RestartOp> {
     State state(shape, operands.getState());
     llvm::fill(state.output, e.f32(0));
     llvm::fill(state.sum, e.f32(0));
-    llvm::fill(state.maximum, e.f32(-std::numeric_limits<float>::infinity()));
+    llvm::fill(state.maximum, e.negativeInfinity());
     rewriter.replaceOpWithMultiple(op, {state.registers()});
     return success();
   }

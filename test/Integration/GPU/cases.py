@@ -1,5 +1,6 @@
 """GPU kernels, run by the emulator with all its checks, against the reference; `cases.py NAME FOLDER` runs one case."""
 
+import json
 import os
 import pathlib
 import random
@@ -81,6 +82,29 @@ def strides(s):
         for element, dim in (("bf16", 64), ("f16", 33), ("f32", 40), ("bf16", 128)):
             for guard in ("after", "before"):
                 s.check(f"{layout}, {element}, {dim}", spec("causal", element, dim=dim), "B=2,H=2,N=70,M=90", EMULATED, f"--strides={layout}", f"--guard={guard}")
+
+
+def counts(s, name, text, *options):
+    """What the emulator counts in a run that agrees with the reference."""
+    done, command = s.execute(text, EMULATED, "--check", "--json", *options)
+    s.runs += 1
+    if done.returncode:
+        s.fail(f"{name}: {done.stderr.strip()} (status {done.returncode})", command)
+        return None
+    return json.loads(done.stdout)["emulation"]
+
+
+def memory(s):
+    """Aligned rows: no request takes a sector more than its bytes need, no access to shared memory waits for a bank."""
+    for element, dims, chips in (("bf16", (64, 80, 128, 256), ("sm_80",)), ("f16", (64, 96), ("sm_80", "sm_75")), ("f32", (64, 128), ("sm_80", "sm_75"))):
+        for dim in dims:
+            for chip in chips:
+                for extents in ("B=1,H=2,N=256", "B=1,H=1,N=8,M=2048"):
+                    name = f"{element}, {dim}, {chip}, {extents}"
+                    seen = counts(s, name, attention("", lse=True, element=element, dim=dim), f"--random={extents}", f"--chip={chip}")
+                    if seen:
+                        s.expect(seen["sectors"] == seen["ideal_sectors"], f"{name}: {seen['sectors']} sectors, {seen['ideal_sectors']} would do")
+                        s.expect(seen["shared_passes"] == seen["ideal_shared_passes"], f"{name}: {seen['shared_passes']} passes over the banks, {seen['ideal_shared_passes']} would do")
 
 
 def schedules(s):
