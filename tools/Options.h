@@ -2,9 +2,13 @@
 #ifndef ATTN_TOOLS_OPTIONS_H
 #define ATTN_TOOLS_OPTIONS_H
 
+#include "attn/Presets/Presets.h"
 #include "attn/Schedule/Schedule.h"
 #include "attn/Support/Errors.h"
+#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 
 namespace attn::tools {
 
@@ -44,35 +48,63 @@ private:
                                 llvm::cl::init(Switch::On), llvm::cl::cat(category), switchValues()};
 };
 
-/// An option, or one value of it, that the command line keeps a place for and that has no code yet.
-struct Missing {
-  llvm::StringLiteral option, value, why;
-};
+/// The spec: a file, or a preset with its settings.
+struct SpecOptions {
+  explicit SpecOptions(llvm::cl::OptionCategory &category) : category(category) {}
 
-constexpr Missing kMissing[] = {
-    {"preset", "", "there are no presets yet; give a SPEC.mlir, as those in examples/"},
-    {"set", "", "is for presets, and there are none yet; write the parameter in a SPEC.mlir"},
-    {"list-presets", "", "there are no presets yet; give a SPEC.mlir, as those in examples/"},
-    {"dtype", "", "is for presets, and there are none yet; write the element type in a SPEC.mlir"},
-    {"head-dim", "", "is for presets, and there are none yet; write head_dim in a SPEC.mlir"},
-};
-
-/// Refuses the first option that has no code yet.
-inline llvm::Error checkMissing(llvm::ArrayRef<const char *> arguments) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    llvm::StringRef text = arguments[i];
-    if (!text.consume_front("-"))
-      continue;
-    text.consume_front("-");
-    auto [name, value] = text.split('=');
-    if (!text.contains('=') && i + 1 < arguments.size())
-      value = arguments[i + 1];
-    for (const Missing &missing : kMissing)
-      if (missing.option == name && (missing.value.empty() || missing.value == value))
-        return makeError("--", name, missing.value.empty() ? "" : "=", missing.value, ": ", missing.why);
+  /// The file, or the text of the preset, under the name that its diagnostics show.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open() const {
+    registerAllPresets();
+    if (preset.empty())
+      return openFile();
+    if (!path.empty())
+      return makeError("both a spec, ", path.getValue(), ", and --preset=", preset.getValue(), "; give one of them");
+    PresetRequest request{preset, {}, dtype, headDim};
+    for (llvm::StringRef entry : settings) {
+      auto [name, value] = entry.split('=');
+      if (name.empty() || !entry.contains('='))
+        return makeError("--set=", entry, " should be SETTING=VALUE");
+      request.settings[name.str()] = value.str();
+    }
+    llvm::Expected<std::string> text = writePreset(request);
+    if (!text)
+      return text.takeError();
+    return llvm::MemoryBuffer::getMemBufferCopy(*text, "preset:" + preset);
   }
-  return llvm::Error::success();
-}
+
+  /// The name of the spec, for what is made of it.
+  std::string name() const { return preset.empty() ? llvm::sys::path::stem(path.getValue()).str() : preset.getValue(); }
+
+  bool listPresets() const { return list; }
+
+private:
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> openFile() const {
+    for (const llvm::cl::Option *option :
+         std::initializer_list<const llvm::cl::Option *>{std::addressof(settings), &dtype, &headDim})
+      if (option->getNumOccurrences())
+        return makeError("--", option->ArgStr, " is for presets; a SPEC.mlir says it itself");
+    if (path.empty())
+      return makeError("no spec given; give a SPEC.mlir, - for standard input, or --preset=NAME");
+    std::string message;
+    std::unique_ptr<llvm::MemoryBuffer> file = mlir::openInputFile(path, &message);
+    if (!file)
+      return makeError(message);
+    return file;
+  }
+
+  llvm::cl::OptionCategory &category;
+  llvm::cl::opt<std::string> path{llvm::cl::Positional, llvm::cl::desc("SPEC.mlir"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> preset{"preset", llvm::cl::desc("A named system instead of a spec"),
+                                    llvm::cl::value_desc("NAME"), llvm::cl::cat(category)};
+  llvm::cl::list<std::string> settings{"set", llvm::cl::desc("A setting of the preset; may be repeated"),
+                                       llvm::cl::value_desc("SETTING=VALUE"), llvm::cl::cat(category)};
+  llvm::cl::opt<std::string> dtype{"dtype", llvm::cl::desc("Element type of the preset: f32, f16 or bf16 (f32)"),
+                                   llvm::cl::init("f32"), llvm::cl::cat(category)};
+  llvm::cl::opt<int64_t> headDim{"head-dim", llvm::cl::desc("head_dim of the preset (64)"), llvm::cl::init(64),
+                                 llvm::cl::cat(category)};
+  llvm::cl::opt<bool> list{"list-presets", llvm::cl::desc("Tell all presets and their settings"),
+                           llvm::cl::cat(category)};
+};
 
 } // namespace attn::tools
 

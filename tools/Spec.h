@@ -2,12 +2,12 @@
 #ifndef ATTN_TOOLS_SPEC_H
 #define ATTN_TOOLS_SPEC_H
 
+#include "Options.h"
 #include "attn/Register.h"
 #include "attn/Support/Errors.h"
 #include "attn/Support/Names.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/InitAllDialects.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/WithColor.h"
 
@@ -22,24 +22,34 @@ inline void removeForeignOptions() {
 /// For failures that diagnostics have told.
 inline llvm::Error toldAlready() { return llvm::createStringError(llvm::inconvertibleErrorCode(), ""); }
 
-/// Hands the spec in a file to `use`, in a context of all dialects whose diagnostics are told at their place in the
-/// file.
-inline llvm::Error withSpec(llvm::StringRef path, llvm::function_ref<llvm::Error(mlir::ModuleOp)> use) {
-  std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = mlir::openInputFile(path, &message);
-  if (!file)
-    return makeError(message);
-  auto source = std::make_shared<llvm::SourceMgr>();
-  source->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+/// A context of all dialects.
+inline std::unique_ptr<mlir::MLIRContext> makeContext() {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   attn::registerAllDialects(registry);
   attn::registerAllExtensions(registry);
-  mlir::MLIRContext context(registry);
-  context.printOpOnDiagnostic(false);
-  mlir::SourceMgrDiagnosticHandler handler(*source, &context, llvm::errs());
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseSpec(source, &context);
+  auto context = std::make_unique<mlir::MLIRContext>(registry);
+  context->printOpOnDiagnostic(false);
+  return context;
+}
+
+/// Hands the spec to `use`; diagnostics are told at their place in it.
+inline llvm::Error withSpec(const SpecOptions &options, llvm::function_ref<llvm::Error(mlir::ModuleOp)> use) {
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = options.open();
+  if (!text)
+    return text.takeError();
+  auto source = std::make_shared<llvm::SourceMgr>();
+  source->AddNewSourceBuffer(std::move(*text), llvm::SMLoc());
+  std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  mlir::SourceMgrDiagnosticHandler handler(*source, context.get(), llvm::errs());
+  mlir::OwningOpRef<mlir::ModuleOp> module = parseSpec(source, context.get());
   return module ? use(*module) : toldAlready();
+}
+
+/// Tells all presets.
+inline llvm::Error tellPresets() {
+  registerAllPresets();
+  return printPresets(makeContext().get(), llvm::outs());
 }
 
 /// The exit status of a tool that ends with `error`, which is told.

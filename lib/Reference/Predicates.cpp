@@ -96,6 +96,9 @@ Slot keyLength(C c) {
   return c.boolean(c.s(1) < readNearest(lengths, at).i);
 }
 
+/// Operand 0 is h. Params: period, index.
+Slot heads(C c) { return c.boolean(floorModulo(c.s(0), c.param(0)) == c.param(1)); }
+
 /// Params: global tokens from 0 to count, then single ones.
 Slot global(C c) {
   auto isGlobal = [&](int64_t p) {
@@ -188,6 +191,7 @@ LogicalResult translatePredicate(Operation *op, Instruction &in) {
         return use(in, neighborhood2D, {number(op.getWidth()), op.getSize()[0], op.getSize()[1]});
       })
       .Case([&](PrefixOp op) { return use(in, prefix, number(op.getLength())); })
+      .Case([&](HeadsOp op) { return use(in, heads, {number(op.getPeriod()), number(op.getIndex())}); })
       .Case([&](KeyLengthOp) { return use(in, keyLength); })
       .Case([&](GlobalOp op) { return useGlobal(op, in); })
       .Case([&](SameDocumentOp) { return use(in, sameDocument); })

@@ -68,6 +68,13 @@ Expression Generator::integerLeaf(const std::string &type) {
 }
 
 Expression Generator::castTo(const std::string &type, int depth) {
+  // An i1 counts as 0 and -1 where it is signed.
+  if (depth > 0 && chance(20)) {
+    bool index = type == "index";
+    std::string op = index ? pick({"arith.index_cast", "arith.index_castui", "index.casts", "index.castu"})
+                           : pick({"arith.extsi", "arith.extui"});
+    return make(op + " $0 : i1 to " + type, type, {comparison(depth - 1)});
+  }
   if (type == "index") {
     std::string from = pick({"i8", "i16", "i32", "i64", "i32"});
     std::string op = pick({"arith.index_cast", "arith.index_castui", "index.casts", "index.castu"});
@@ -169,9 +176,9 @@ Expression Generator::numberLeaf() {
                     std::string(pick({"0.0", "1.0", "-1.0", "0.37", "-20.0", "80.0", "1.0e-3", "-1.0e4"})) + " : f32",
                 "f32");
   case 1: {
-    std::string type = pick({"i8", "i16", "i32", "i64"});
+    std::string type = pick({"i1", "i8", "i16", "i32", "i64"});
     return make("arith." + std::string(pick({"sitofp", "uitofp"})) + " $0 : " + type + " to f32", "f32",
-                {integer(type, 1)});
+                {type == "i1" ? comparison(1) : integer(type, 1)});
   }
   case 2: {
     std::string type = pick({"f16", "bf16", "f64"});

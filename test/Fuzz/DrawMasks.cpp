@@ -92,7 +92,13 @@ Expression Generator::byGrid() {
 
 Expression Generator::byToken() {
   std::string element = pick({"i8", "i16", "i32", "i64"});
-  switch (below(4)) {
+  switch (below(5)) {
+  case 4: {
+    int64_t period = between(1, 3);
+    Expression result = pair("heads", {{"period", text(period)}, {"index", text(below(period))}}, /*onlyKey=*/true);
+    result.operands = {place('h')};
+    return result;
+  }
   case 0:
     return pair("prefix", {{"length", text(between(1, 150))}}, /*onlyKey=*/true);
   case 1: {

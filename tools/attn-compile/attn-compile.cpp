@@ -1,5 +1,4 @@
 //===- attn-compile.cpp - Compile attention specs to kernels --------------===//
-#include "../Options.h"
 #include "../Spec.h"
 #include "attn/Compile/Compile.h"
 #include "llvm/Support/InitLLVM.h"
@@ -15,7 +14,7 @@ namespace {
 cl::OptionCategory category("attn-compile options");
 
 struct Options {
-  cl::opt<std::string> spec{cl::Positional, cl::desc("SPEC.mlir"), cl::cat(category)};
+  attn::tools::SpecOptions spec{category};
   cl::opt<std::string> output{"o", cl::desc("Output file; - is standard output"), cl::value_desc("FILE"), cl::init("-"),
                               cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda (cpu)"), cl::init("cpu"),
@@ -70,15 +69,13 @@ Error checkEmit(Emit emit, bool cuda) {
 }
 
 Error readOptions(const Options &given, attn::CompileRequest &request) {
-  if (given.spec.empty())
-    return fail("no spec given; give a SPEC.mlir, or - for standard input");
   bool cuda = given.target == "cuda";
   if (given.target != "cpu" && !cuda)
     return fail("--target=" + given.target + " is not known; cpu and cuda are");
   if (!cuda && given.chip.getNumOccurrences())
     return fail("--chip is for --target=cuda; a CPU is named by --cpu");
   request.emit = given.emit;
-  request.name = sys::path::stem(given.spec).str();
+  request.name = given.spec.name();
   request.function = given.function;
   request.strict = given.strict;
   request.json = given.json;
@@ -140,10 +137,6 @@ int main(int argc, char **argv) {
   attn::tools::removeForeignOptions();
   Options given;
   cl::HideUnrelatedOptions(category);
-  Error error = attn::tools::checkMissing(ArrayRef(argv, argc).drop_front());
-  if (!error) {
-    cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec to a kernel, or show what it becomes\n");
-    error = compile(given);
-  }
-  return attn::tools::finish("attn-compile", std::move(error));
+  cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec to a kernel, or show what it becomes\n");
+  return attn::tools::finish("attn-compile", given.spec.listPresets() ? attn::tools::tellPresets() : compile(given));
 }

@@ -1,5 +1,4 @@
 //===- attn-run.cpp - Compile a spec in process, run, check and time it -----===//
-#include "../Options.h"
 #include "../Spec.h"
 #include "attn/Run/Run.h"
 #include "llvm/Support/InitLLVM.h"
@@ -12,7 +11,7 @@ namespace {
 cl::OptionCategory category("attn-run options");
 
 struct Options {
-  cl::opt<std::string> spec{cl::Positional, cl::Required, cl::desc("SPEC.mlir"), cl::cat(category)};
+  attn::tools::SpecOptions spec{category};
   cl::opt<std::string> function{"function", cl::desc("Function to run, where the spec has several"),
                                 cl::value_desc("NAME"), cl::cat(category)};
   cl::list<std::string> inputs{"input", cl::desc("Argument from a file; may be repeated"),
@@ -157,10 +156,6 @@ int main(int argc, char **argv) {
   attn::tools::removeForeignOptions();
   Options given;
   cl::HideUnrelatedOptions(category);
-  Error error = attn::tools::checkMissing(ArrayRef(argv, argc).drop_front());
-  if (!error) {
-    cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec in process, run it, check it, time it\n");
-    error = run(given);
-  }
-  return attn::tools::finish("attn-run", std::move(error));
+  cl::ParseCommandLineOptions(argc, argv, "Compile an attention spec in process, run it, check it, time it\n");
+  return attn::tools::finish("attn-run", given.spec.listPresets() ? attn::tools::tellPresets() : run(given));
 }

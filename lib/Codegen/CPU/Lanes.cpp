@@ -15,8 +15,8 @@ static bool fits32(int64_t lo, int64_t hi) { return lo >= INT32_MIN && hi <= INT
 
 static void setBounds(Lanes &lanes, Type type) {
   unsigned bits = type.isIndex() ? 64 : type.isInteger() ? type.getIntOrFloatBitWidth() : 0;
-  lanes.lo = bits == 1 ? 0 : bits ? llvm::minIntN(bits) : 0;
-  lanes.hi = bits == 1 ? 1 : bits ? llvm::maxIntN(bits) : 0;
+  lanes.lo = bits ? llvm::minIntN(bits) : 0; // i1: true is -1
+  lanes.hi = bits ? llvm::maxIntN(bits) : 0;
 }
 
 // Bounds of sums and products in 128 bits; a result that may leave 64 bits has no useful bounds.
@@ -187,7 +187,7 @@ static void bound(Lanes &out, Operation &op, ArrayRef<Lanes> x) {
   using W = __int128;
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](arith::ConstantOp c) {
-        if (auto value = dyn_cast<IntegerAttr>(c.getValue()); value && !type.isInteger(1))
+        if (auto value = dyn_cast<IntegerAttr>(c.getValue()); value)
           out.lo = out.hi = value.getInt();
       })
       .Case([&](arith::AddIOp) { setBounds(out, type, W(x[0].lo) + x[1].lo, W(x[0].hi) + x[1].hi); })
@@ -201,6 +201,13 @@ static void bound(Lanes &out, Operation &op, ArrayRef<Lanes> x) {
       .Case<arith::SelectOp>(
           [&](auto) { setBounds(out, type, std::min(x[1].lo, x[2].lo), std::max(x[1].hi, x[2].hi)); })
       .Case<arith::IndexCastOp, arith::ExtSIOp>([&](auto) { setBounds(out, type, x[0].lo, x[0].hi); })
+      .Case<arith::IndexCastUIOp, arith::ExtUIOp>([&](auto) {
+        auto from = dyn_cast<IntegerType>(op.getOperand(0).getType());
+        if (x[0].lo >= 0)
+          setBounds(out, type, x[0].lo, x[0].hi);
+        else if (from && from.getWidth() < 64)
+          setBounds(out, type, 0, (W(1) << from.getWidth()) - 1);
+      })
       .Case<arith::FloorDivSIOp, arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp>([&](auto) {
         if (x[1].lo >= 1 && (x[0].lo >= 0 || !isa<arith::DivUIOp>(op)))
           setBounds(out, type, std::min<int64_t>(x[0].lo, 0), std::max<int64_t>(x[0].hi, 0));

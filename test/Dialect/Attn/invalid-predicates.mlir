@@ -381,3 +381,30 @@ func.func @f(%t: tensor<?x?x?x64xf32>, %m: tensor<?x?xi32>) {
   } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
+
+// -----
+
+// P16: period.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{period must be at least 1, not 0 (P16)}}
+  %o = attn.attention %t, %t, %t mask(heads(0, 0)) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// P16: index.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{index must be at least 0, not -1 (P16)}}
+  %o = attn.attention %t, %t, %t mask(heads(2, -1)) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// P16: index in period.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{index 2 must be less than period 2 (P16)}}
+  %o = attn.attention %t, %t, %t mask(heads(2, 2)) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}

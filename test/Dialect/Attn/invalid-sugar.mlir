@@ -4,7 +4,7 @@
 
 // An unknown name.
 func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+1 {{unknown predicate 'casual'; known are causal, window, dilated_window, stride, same_block, chunk_lookback, local_blocks, last_columns, same_row, same_column, local_blocks_2d, neighborhood, neighborhood_2d, prefix, key_length, global, same_document, block_mask, column_in, row_in, in_table, blocked}}
+  // expected-error@+1 {{unknown predicate 'casual'; known are causal, window, dilated_window, stride, same_block, chunk_lookback, local_blocks, last_columns, same_row, same_column, local_blocks_2d, neighborhood, neighborhood_2d, prefix, key_length, global, same_document, heads, block_mask, column_in, row_in, in_table, blocked}}
   %o = attn.attention %t, %t, %t mask(casual) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }

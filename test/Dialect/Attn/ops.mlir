@@ -101,8 +101,10 @@ func.func @predicates(%q: !t, %k: !t, %v: !t, %int: tensor<?x?xi32>, %len: tenso
     %22 = attn.num_keys
     // CHECK-NEXT: attn.num_queries
     %23 = attn.num_queries
-    %24 = arith.cmpi slt, %22, %23 : index
-    attn.yield %24 : i1
+    // CHECK-NEXT: attn.heads %[[H]] {index = 1 : i64, period = 2 : i64}
+    %24 = attn.heads %h {period = 2, index = 1}
+    %25 = arith.cmpi slt, %22, %23 : index
+    attn.yield %25 : i1
   } : !t, !t, !t -> !t
   return %o : !t
 }

@@ -28,9 +28,9 @@ func.func @all(%q: !t, %k: !t, %v: !t) -> (!t, !t) {
     or last_columns(128, 32)) : !t, !t, !t -> !t
   // CHECK-NEXT: mask(same_row(width = 64) or same_column(width = 64) or local_blocks_2d(width = 64, block = [8, 8], flange = [4, 0]) or
   // CHECK-SAME: neighborhood(size = 7) or neighborhood_2d(width = 64, size = [3, 5]) or prefix(length = 10) or
-  // CHECK-SAME: global(count = 4) or global(tokens = [0, 9])) :
+  // CHECK-SAME: global(count = 4) or global(tokens = [0, 9]) or heads(period = 2, index = 1)) :
   %1 = attn.attention %q, %k, %v mask(same_row(width = 64) or same_column(64) or local_blocks_2d(64, [8, 8], [4, 0])
-    or neighborhood(7) or neighborhood_2d(64, [3, 5]) or prefix(10) or global(4) or global(tokens = [0, 9]))
+    or neighborhood(7) or neighborhood_2d(64, [3, 5]) or prefix(10) or global(4) or global(tokens = [0, 9]) or heads(2, 1))
     : !t, !t, !t -> !t
   return %0, %1 : !t, !t
 }

@@ -37,6 +37,7 @@ MASKS = {
     "global": ("window(left = 9, right = 9) or global(tokens = [3, 64])", ""),
     "not": ("not window(left = 40, right = 40)", ""),
     "lengths": ("key_length(%n : tensor<?xi32>)", "%n: tensor<?xi32>"),
+    "by head": ("causal and ((heads(period = 2, index = 0) and window(left = 9)) or (heads(period = 2, index = 1) and stride(size = 8)))", ""),
     "documents": ("causal and same_document(%d : tensor<?x?xi32>)", "%d: tensor<?x?xi32>"),
     "index sets": ("window(left = 4, right = 4) or column_in(%g : tensor<?x?xi32>) or row_in(%g : tensor<?x?xi32>)",
                    "%g: tensor<?x?xi32>"),

@@ -224,7 +224,7 @@ Generator::Truth Generator::drawGrid() {
 
 Generator::Truth Generator::drawTokens() {
   int64_t length = between(1, 40), other = below(40);
-  switch (below(5)) {
+  switch (below(6)) {
   case 0:
     return {emit("attn.prefix %j {" + integer("length", length) + "}"),
             [=](const Problem &, const Pair &at) { return at.j < length; }};
@@ -240,6 +240,10 @@ Generator::Truth Generator::drawTokens() {
     return {emit("attn.global %i, %j {" + array("tokens", length, other) + "}"), [=](const Problem &, const Pair &at) {
               return at.i == length || at.i == other || at.j == length || at.j == other;
             }};
+  case 4:
+    length = length % 3 + 1, other %= length;
+    return {emit("attn.heads %h {" + integer("period", length) + ", " + integer("index", other) + "}"),
+            [=](const Problem &, const Pair &at) { return mod(at.h, length) == other; }};
   default:
     return {emit("attn.same_document %b, %i, %j, %doc : tensor<?x?xi32>"),
             [=](const Problem &p, const Pair &at) { return p.doc.at(at.b, at.i) == p.doc.at(at.b, at.j); }};

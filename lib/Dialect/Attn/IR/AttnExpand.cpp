@@ -181,6 +181,11 @@ Value PrefixOp::expand(OpBuilder &builder) {
   return e.lt(getJ(), e.constant(getLength()));
 }
 
+Value HeadsOp::expand(OpBuilder &builder) {
+  Emitter e(builder, *this);
+  return e.eq(e.floorMod(getH(), getPeriod()), e.constant(getIndex()));
+}
+
 Value KeyLengthOp::expand(OpBuilder &builder) {
   Emitter e(builder, *this);
   bool perBatch = getLengths().getType().getRank() == 1;

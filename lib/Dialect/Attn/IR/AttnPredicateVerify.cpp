@@ -107,10 +107,19 @@ LogicalResult Neighborhood2DOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// By token and by table
+// By token, head and table
 //===----------------------------------------------------------------------===//
 
 LogicalResult PrefixOp::verify() { return verifyRange(*this, "length", getLength(), 1, "(P10)"); }
+
+LogicalResult HeadsOp::verify() {
+  if (failed(verifyRange(*this, "period", getPeriod(), 1, "(P16)")) ||
+      failed(verifyRange(*this, "index", getIndex(), 0, "(P16)")))
+    return failure();
+  if (getIndex() >= getPeriod())
+    return emitOpError() << "index " << getIndex() << " must be less than period " << getPeriod() << " (P16)";
+  return success();
+}
 
 LogicalResult KeyLengthOp::verify() {
   return verifyIntegers(*this, "lengths", getLengths().getType(), 0, 1, "[batch] or of rank 0", "(P11)");

@@ -25,6 +25,7 @@ static constexpr PredicateForm predicates[] = {
     {"key_length", "bj", true, ""},
     {"global", "ij", false, "count,tokens[]"},
     {"same_document", "bij", true, ""},
+    {"heads", "h", false, "period,index"},
     {"block_mask", "bhij", true, "size"},
 };
 

@@ -228,6 +228,22 @@ def Attn_SameDocumentOp : Attn_Predicate<"same_document"> {
 }
 
 //===----------------------------------------------------------------------===//
+// By head
+//===----------------------------------------------------------------------===//
+
+def Attn_HeadsOp : Attn_Predicate<"heads"> {
+  let summary = "All keys, for every period-th query head";
+  let description = [{
+    keep = h mod period == index: `(heads(period = 2, index = 0) and P) or (heads(period = 2, index = 1) and Q)` has P and Q in
+    turns. Source: Child et al., Sparse Transformers (2019), patterns by head.
+    - P16: period at least 1, index from 0 to period - 1
+  }];
+  let arguments = (ins Index:$h, I64Attr:$period, I64Attr:$index);
+  let assemblyFormat = "$h attr-dict";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // By table
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,47 @@
+//===- Systems.h - The presets of this library, and what they share ---------===//
+#ifndef ATTN_LIB_PRESETS_SYSTEMS_H
+#define ATTN_LIB_PRESETS_SYSTEMS_H
+
+#include "attn/Presets/Presets.h"
+
+namespace attn::presets {
+
+/// func.func @NAME(%q, %k, %v, `arguments`) of one attention with `clauses`. `arguments` is "" or starts with a comma.
+std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::StringRef arguments = "");
+
+/// The setting `causal`, off or on; and what it adds to a mask: "causal and " or nothing.
+Setting causalSetting(llvm::StringRef initial = "off");
+llvm::StringRef causalAnd(const Settings &set);
+
+/// A mask that is `masks[h mod masks.size()]` for head h.
+std::string byHead(llvm::ArrayRef<std::string> masks);
+
+// The survey's systems, in its order.
+Preset memoryCompressed();
+Preset image1D();
+Preset image2D();
+Preset setTransformer();
+Preset sparseStrided();
+Preset sparseFixed();
+Preset axial();
+Preset longformer();
+Preset bigBird();
+
+// Patterns of today.
+Preset alibi();
+Preset attentionSinks();
+Preset causal();
+Preset chunkedLocal();
+Preset dense();
+Preset documents();
+Preset neighborhood1D();
+Preset neighborhood2D();
+Preset prefixLM();
+Preset slidingWindow();
+Preset softCap();
+Preset t5();
+Preset tree();
+
+} // namespace attn::presets
+
+#endif // ATTN_LIB_PRESETS_SYSTEMS_H

@@ -1,0 +1,37 @@
+"""Runs every preset in the GPU emulator and, with --cubin, hands its PTX to ptxas: `gpu.py FOLDER [--cubin]`."""
+
+import os
+import re
+import subprocess
+import sys
+
+# Settings small enough that a few tokens see every kind of tile.
+SMALL = {
+    "attention-sinks": ["window=20"], "axial": ["inner=8"], "bigbird": ["block=8", "tokens=72"], "chunked-local": ["chunk=24"],
+    "image-1d": ["query=16", "memory=9"], "image-2d": ["width=12", "rows=2", "columns=4", "flange_rows=1", "flange_columns=3"],
+    "longformer": ["window=9", "dilation=1,2"], "memory-compressed-local": ["block=24"], "neighborhood-1d": ["size=17"],
+    "neighborhood-2d": ["width=9", "rows=3", "columns=3"], "sliding-window": ["window=20"],
+    "sparse-fixed": ["stride=16", "columns=2", "combine=per_head"], "sparse-strided": ["stride=16"],
+}
+
+
+def main(folder, cubin):
+    os.makedirs(folder, exist_ok=True)
+    listed = subprocess.run(["attn-compile", "--list-presets"], capture_output=True, text=True, check=True).stdout
+    names = re.findall(r"^([a-z0-9-]+):", listed, re.M)
+    unknown = set(SMALL) - set(names)
+    wrong = [f"no preset {name}" for name in unknown]
+    for name in names:
+        spec = [f"--preset={name}", "--dtype=f16", *(f"--set={entry}" for entry in SMALL.get(name, []))]
+        commands = [["attn-run", *spec, "--target=cuda-emulated", "--random=B=1,H=2,N=72", "--check"]]
+        if cubin:
+            commands.append(["attn-compile", *spec, "--target=cuda", "--emit=cubin", "-o", f"{folder}/{name}.cubin"])
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                wrong.append(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    print(f"{len(names)} presets, {len(wrong)} wrong")
+    sys.exit("\n".join(wrong) if wrong or not names else 0)
+
+
+main(sys.argv[1], "--cubin" in sys.argv)

@@ -1,0 +1,174 @@
+"""Every preset and variant of it against NumPy and reference.py, which share no code with the compiler: `oracles.py FOLDER`."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import reference as ref
+
+B, H, D = 2, 3, 16
+RNG = np.random.default_rng(11)
+LENGTHS = (1, 5, 37, 64)  # one token, less than a block, no multiple of one, a multiple
+
+
+class Case:
+    """`mask` and `bias` broadcast to [B, H, N, M]; `scale` and `post` (of scaled scores) as the preset has them."""
+
+    def __init__(self, preset, settings, n, mask=None, bias=0.0, scale=D ** -0.5, post=None, m=None, captured=None, function=None):
+        self.preset, self.settings, self.captured, self.function = preset, settings, captured or {}, function
+        self.q, self.k, self.v = (RNG.standard_normal((B, H, rows, D)).astype(np.float32) for rows in (n, m or n, m or n))
+        self.mask, self.bias, self.scale, self.post = mask, bias, scale, post
+        self.name = f"{preset} {settings} N={n}"
+
+    def expected(self):
+        q, k, v = (t.astype(np.float64) for t in (self.q, self.k, self.v))
+        s = self.scale * np.einsum("bhid,bhjd->bhij", q, k) + self.bias
+        s = s if self.post is None else self.post(s)
+        return ref.softmax(s if self.mask is None else np.where(self.mask, s, ref.NEG)) @ v
+
+    def run(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        command = ["attn-run", f"--preset={self.preset}", f"--head-dim={D}", "--check",
+                   *(f"--set={key}={value}" for key, value in self.settings.items()),
+                   *([f"--function={self.function}"] if self.function else [])]
+        for key, tensor in dict(q=self.q, k=self.k, v=self.v, **self.captured).items():
+            np.save(f"{folder}/{key}.npy", tensor)
+            command.append(f"--input={key}={folder}/{key}.npy")
+        done = subprocess.run([*command, f"--output=out={folder}/out.npy"], capture_output=True, text=True)
+        if done.returncode:
+            return f"{self.name}: {done.stderr.strip()} {done.stdout.strip()}"
+        off = np.abs(np.load(f"{folder}/out.npy") - self.expected()).max()
+        return "" if off < 2e-5 else f"{self.name}: off by {off}"
+
+
+def fixed(n):
+    i, j = ref.ij(n)
+    past = ref.causal(n)
+    local = ref.local_block_mask
+    yield Case("memory-compressed-local", dict(block=8), n, local(n, 8))
+    yield Case("memory-compressed-local", dict(block=8, causal="off"), n, local(n, 8, False))
+    yield Case("image-1d", dict(query=8, memory=5), n, ref.image_1d_mask(n, 8, 5))
+    yield Case("image-1d", dict(query=8, memory=5, after=3, causal="off"), n, ref.image_1d_mask(n, 8, 5, False, 3))
+    for l, c in ((8, 2), (6, 3)):
+        for inclusive in ("off", "on"):
+            a1, a2 = ref.sparse_strided(n, l, inclusive == "on")
+            yield from combined("sparse-strided", dict(stride=l, inclusive=inclusive), n, a1, [a2])
+        for distinct in (1, 2):
+            fixed_parts = [ref.sparse_fixed(n, l, c, head, distinct) for head in range(distinct)]
+            yield from combined("sparse-fixed", dict(stride=l, columns=c, distinct=distinct), n, fixed_parts[0][0],
+                                [a2 for _, a2 in fixed_parts])
+    yield Case("dense", {}, n)
+    yield Case("set", {}, n, m=7)
+    yield Case("set", dict(scale="model", heads=H), n, scale=(H * D) ** -0.5)
+    yield Case("causal", {}, n, past)
+    yield Case("causal", dict(align="bottom_right"), n, np.arange(n + 9) <= np.arange(n)[:, None] + 9, m=n + 9)
+    yield Case("sliding-window", dict(window=6), n, past & (i - j < 6))
+    yield Case("attention-sinks", dict(window=6, sinks=2), n, past & ((i - j < 6) | (j < 2)))
+    yield Case("chunked-local", dict(chunk=10), n, past & (i // 10 == j // 10))
+    yield Case("chunked-local", dict(chunk=10, causal="off"), n, i // 10 == j // 10)
+    yield Case("neighborhood-1d", dict(size=5), n, ref.natten_1d_mask(n, 5))
+
+
+def combined(preset, settings, n, local, summaries):
+    """Heads take the summaries in turn; per head, local and summary alternate."""
+    by_head = lambda masks: np.stack([masks[h % len(masks)] for h in range(H)])[None]
+    turns = [mask for summary in summaries for mask in (local, summary)]
+    for combine, mask in (("union", local | by_head(summaries)), ("local", local), ("summary", by_head(summaries)),
+                          ("per_head", by_head(turns))):
+        yield Case(preset, dict(settings, combine=combine), n, mask)
+
+
+def grids():
+    for height, width in ((1, 1), (3, 5), (7, 6), (4, 9)):
+        n = height * width
+        yield Case("image-2d", dict(width=width, rows=2, columns=3, flange_rows=1, flange_columns=2), n,
+                   ref.image_2d_mask(height, width, 2, 3, 1, 2))
+        if height >= 3 and width >= 3:
+            rows, columns = ref.natten_1d_mask(height, 3), ref.natten_1d_mask(width, 3)
+            yield Case("neighborhood-2d", dict(width=width, rows=3, columns=3), n,
+                       np.kron(rows, np.ones((width, width), bool)) & np.tile(columns, (height, height)))
+    for shape in ((5, 7), (3, 4, 5), (2, 3, 2, 4)):
+        for axis in range(len(shape)):
+            for causal in ("off", "on"):
+                yield Case("axial", dict(inner=",".join(map(str, shape[1:])), axis=axis, causal=causal), int(np.prod(shape)),
+                           ref.axial_mask(shape, axis, causal == "on"))
+
+
+def learned(n):
+    """Masks and scores that read tensors."""
+    i, j = ref.ij(n)
+    past = ref.causal(n)
+    prefix = np.array([0, (n + 2) // 3], np.int32)
+    yield Case("prefix-lm", {}, n, past | (j < prefix[:, None, None, None]), captured=dict(prefix=prefix))
+    doc = np.sort(RNG.integers(0, 4, (B, n)), 1).astype(np.int32)
+    same = doc[:, None, :, None] == doc[:, None, None, :]
+    yield Case("documents", {}, n, past & same, captured=dict(documents=doc))
+    yield Case("documents", dict(causal="off", shared_prefix=3), n, same | (j < 3), captured=dict(documents=doc))
+    glob = np.array([[0, n - 1, -1], [n // 2, -1, -1]], np.int32)
+    yield from longformer(n, glob)
+    yield from bigbird(n)
+    tree = (RNG.random((B, n, n)) < 0.3) | np.eye(n, dtype=bool)
+    yield Case("tree", {}, n, np.concatenate([np.ones((B, 1, n, 11), bool), tree[:, None]], -1), m=n + 11,
+               captured=dict(ancestors=tree.astype(np.int8)))
+    slopes = (2.0 ** -np.arange(1, H + 1)).astype(np.float32)
+    for causal in ("on", "off"):
+        yield Case("alibi", dict(causal=causal), n, past if causal == "on" else None,
+                   bias=-slopes[None, :, None, None] * np.abs(i - j), captured=dict(slopes=slopes))
+        yield Case("soft-cap", dict(cap=2, causal=causal), n, past if causal == "on" else None, post=lambda s: 2 * np.tanh(s / 2))
+        for buckets, farthest in ((32, 128), (8, 20)):
+            table = RNG.standard_normal((H, buckets)).astype(np.float32)
+            bias = table[:, ref.t5_bucket(j - i, buckets, farthest, causal == "off")]
+            yield Case("t5-bias", dict(buckets=buckets, max_distance=farthest, causal=causal), n,
+                       past if causal == "on" else None, bias=bias[None], scale=1.0, captured=dict(biases=table))
+
+
+def longformer(n, glob):
+    i, j = ref.ij(n)
+    on = np.stack([np.isin(np.arange(n), g) for g in glob])[:, None]
+    past = ref.causal(n)
+    for windows, dilations in (([4], [1]), ([3], [1, 2]), ([2, 5], [1, 3, 1])):
+        count = max(len(windows), len(dilations))
+        settings = dict(window=",".join(map(str, windows)), dilation=",".join(map(str, dilations)))
+        band = np.stack([(np.abs(i - j) <= windows[h % count % len(windows)] * dilations[h % count % len(dilations)]) &
+                         ((i - j) % dilations[h % count % len(dilations)] == 0) for h in range(H)])[None]
+        for causal in ("off", "on"):
+            keep = past if causal == "on" else np.ones((n, n), bool)
+            more = dict(settings, causal=causal)
+            yield Case("longformer", dict(more, globals="none"), n, band & keep)
+            yield Case("longformer", more, n, (band | on[:, :, None, :] | on[:, :, :, None]) & keep, captured=dict(**{"global": glob}))
+            yield Case("longformer", dict(more, globals="separate"), n, (band | on[:, :, None, :]) & keep,
+                       captured=dict(**{"global": glob}), function="longformer")
+    rows = glob.shape[1]
+    yield Case("longformer", dict(globals="separate"), rows, m=n, function="longformer_global")
+    visible = np.arange(n) <= glob[:, None, :, None]
+    yield Case("longformer", dict(globals="separate", causal="on"), rows, visible, m=n, captured=dict(**{"global": glob}),
+               function="longformer_global")
+
+
+def bigbird(n):
+    """Blocks of 4, the last one perhaps cut; a table with padding; set semantics."""
+    blocks = -(-n // 4)
+    table = RNG.integers(-1, blocks, (blocks, 2)).astype(np.int32)
+    p, q = ref.ij(blocks)
+    keep = (np.abs(p - q) <= 1) | np.isin(p, (0, blocks - 1)) | np.isin(q, (0, blocks - 1))
+    for row, entries in enumerate(table):
+        keep[row, [entry for entry in entries if entry >= 0]] = True
+    yield Case("bigbird", dict(block=4, random=2, tokens=n), n, np.kron(keep, np.ones((4, 4), bool))[:n, :n], captured=dict(random=table))
+
+
+def main(folder):
+    cases = [case for n in LENGTHS for family in (fixed, learned) for case in family(n)] + list(grids())
+    with ThreadPoolExecutor(2) as pool:
+        wrong = [text for text in pool.map(lambda item: item[1].run(f"{folder}/{item[0]}"), enumerate(cases)) if text]
+    listed = subprocess.run(["attn-compile", "--list-presets"], capture_output=True, text=True, check=True).stdout
+    missing = {line.split(":")[0] for line in listed.splitlines() if line and line[0] != " "} - {case.preset for case in cases}
+    wrong += [f"{name}: no case" for name in sorted(missing)]
+    print(f"{len(cases)} cases, {len(wrong)} wrong")
+    sys.exit("\n".join(wrong) if wrong else 0)
+
+
+main(sys.argv[1])
