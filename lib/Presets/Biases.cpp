@@ -100,17 +100,18 @@ Preset t5() {
                          : "    %zero = arith.constant 0 : index\n    %n = arith.maxsi %past, %zero : index\n";
             std::string bucket = addBuckets(text, buckets, farthest);
             if (both) {
-              text += set.fill("    %zero = arith.constant 0 : index\n    %later = arith.cmpi slt, %past, %zero : index\n"
-                               "    %half = arith.constant $half : index\n"
-                               "    %side = arith.select %later, %half, %zero : index\n    %place = arith.addi $bucket, "
-                               "%side : index\n",
-                               {{"half", std::to_string(buckets)}, {"bucket", bucket}});
+              text +=
+                  set.fill("    %zero = arith.constant 0 : index\n    %later = arith.cmpi slt, %past, %zero : index\n"
+                           "    %half = arith.constant $half : index\n"
+                           "    %side = arith.select %later, %half, %zero : index\n    %place = arith.addi $bucket, "
+                           "%side : index\n",
+                           {{"half", std::to_string(buckets)}, {"bucket", bucket}});
               bucket = "%place";
             }
             return "!r = tensor<?x?xf32>      // [heads, buckets]\n\n" +
                    attention("t5_bias",
-                             "scale(1.0) score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n" + text +
-                                 "    %bias = tensor.extract %biases[%h, " + bucket +
+                             "scale(1.0) score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n" +
+                                 text + "    %bias = tensor.extract %biases[%h, " + bucket +
                                  "] : !r\n    %biased = arith.addf %s, %bias : f32\n    attn.yield %biased : f32\n  }" +
                                  maskClause(set),
                              ", %biases: !r");

@@ -18,9 +18,8 @@ void printFunctions(ModuleOp module, llvm::raw_ostream &os) {
   };
   for (auto func : module.getOps<func::FuncOp>()) {
     os << "  " << func.getName() << "(";
-    llvm::interleaveComma(llvm::zip_equal(getArgumentNames(func), func.getArgumentTypes()), os, [&](auto argument) {
-      os << std::get<0>(argument) << ": " << shape(std::get<1>(argument));
-    });
+    llvm::interleaveComma(llvm::zip_equal(getArgumentNames(func), func.getArgumentTypes()), os,
+                          [&](auto argument) { os << std::get<0>(argument) << ": " << shape(std::get<1>(argument)); });
     os << ") -> ";
     llvm::interleaveComma(func.getResultTypes(), os, [&](Type type) { os << shape(type); });
     os << "\n";

@@ -6,8 +6,8 @@ namespace attn::presets {
 using Spec = llvm::Expected<std::string>;
 
 Preset dense() {
-  return {"dense", "Vaswani et al., Attention Is All You Need (2017), encoder", "dense", "O(N^2)", /*decodes=*/true, {},
-          [](const Settings &) -> Spec { return attention("dense", ""); }};
+  return {"dense", "Vaswani et al., Attention Is All You Need (2017), encoder",    "dense", "O(N^2)", /*decodes=*/true,
+          {},      [](const Settings &) -> Spec { return attention("dense", ""); }};
 }
 
 Preset causal() {
@@ -29,8 +29,8 @@ Preset slidingWindow() {
           /*decodes=*/true,
           {Setting::number("window", 4096, 1, "keys that a query sees, its own among them")},
           [](const Settings &set) -> Spec {
-            return attention("sliding_window", "mask(causal and window(left = " +
-                                                   std::to_string(set.number("window") - 1) + "))");
+            return attention("sliding_window",
+                             "mask(causal and window(left = " + std::to_string(set.number("window") - 1) + "))");
           }};
 }
 
@@ -63,33 +63,34 @@ Preset prefixLM() {
 }
 
 Preset documents() {
-  return {"documents",
-          "Packed sequences, as in FlashAttention's varlen and FlexAttention's document mask",
-          "fixed",
-          "O(sum of the squares of the documents' lengths)",
-          /*decodes=*/true,
-          {causalSetting("on"),
-           Setting::number("shared_prefix", 0, 0, "first tokens, which every document sees as well")},
-          [](const Settings &set) -> Spec {
-            std::string mask = "same_document(%documents : !i)";
-            if (set.number("shared_prefix") > 0)
-              mask = set.fill("(" + mask + " or prefix(length = $shared_prefix))");
-            return "!i = tensor<?x?xi32>      // [batch, tokens]: the document of each token\n\n" +
-                   attention("documents", "mask(" + causalAnd(set).str() + mask + ")", ", %documents: !i");
-          }};
+  return {
+      "documents",
+      "Packed sequences, as in FlashAttention's varlen and FlexAttention's document mask",
+      "fixed",
+      "O(sum of the squares of the documents' lengths)",
+      /*decodes=*/true,
+      {causalSetting("on"), Setting::number("shared_prefix", 0, 0, "first tokens, which every document sees as well")},
+      [](const Settings &set) -> Spec {
+        std::string mask = "same_document(%documents : !i)";
+        if (set.number("shared_prefix") > 0)
+          mask = set.fill("(" + mask + " or prefix(length = $shared_prefix))");
+        return "!i = tensor<?x?xi32>      // [batch, tokens]: the document of each token\n\n" +
+               attention("documents", "mask(" + causalAnd(set).str() + mask + ")", ", %documents: !i");
+      }};
 }
 
 Preset chunkedLocal() {
-  return {"chunked-local",
-          "Meta, Llama 4 (2025): local layers",
-          "fixed",
-          "O(N chunk)",
-          /*decodes=*/true,
-          {Setting::number("chunk", 8192, 1, "tokens of a chunk, which attend to each other only"), causalSetting("on")},
-          [](const Settings &set) -> Spec {
-            return attention("chunked_local", set.fill("mask(${causally}same_block(size = $chunk))",
-                                                       {{"causally", causalAnd(set).str()}}));
-          }};
+  return {
+      "chunked-local",
+      "Meta, Llama 4 (2025): local layers",
+      "fixed",
+      "O(N chunk)",
+      /*decodes=*/true,
+      {Setting::number("chunk", 8192, 1, "tokens of a chunk, which attend to each other only"), causalSetting("on")},
+      [](const Settings &set) -> Spec {
+        return attention("chunked_local",
+                         set.fill("mask(${causally}same_block(size = $chunk))", {{"causally", causalAnd(set).str()}}));
+      }};
 }
 
 Preset neighborhood1D() {
@@ -126,7 +127,8 @@ Preset tree() {
           /*decodes=*/true,
           {},
           [](const Settings &) -> Spec {
-            return "!a = tensor<?x?x?xi8>     // [batch, query, query]: 1 where the second is the first or an ancestor of it\n\n" +
+            return "!a = tensor<?x?x?xi8>     // [batch, query, query]: 1 where the second is the first or an ancestor "
+                   "of it\n\n" +
                    attention("tree", R"(align(bottom_right) mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %m = attn.num_keys

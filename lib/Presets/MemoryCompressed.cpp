@@ -11,8 +11,8 @@ Preset memoryCompressed() {
           /*decodes=*/true,
           {Setting::number("block", 256, 1, "tokens of a block, which attend to each other only"), causalSetting("on")},
           [](const Settings &set) -> llvm::Expected<std::string> {
-            return attention("memory_compressed_local",
-                             set.fill("mask(${causally}same_block(size = $block))", {{"causally", causalAnd(set).str()}}));
+            return attention("memory_compressed_local", set.fill("mask(${causally}same_block(size = $block))",
+                                                                 {{"causally", causalAnd(set).str()}}));
           }};
 }
 

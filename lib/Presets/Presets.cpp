@@ -32,9 +32,8 @@ std::vector<std::string> settingNames(const Preset &preset) {
 
 llvm::Error checkSettings(const Preset &preset, const PresetRequest &request) {
   for (auto &[name, value] : request.settings) {
-    auto found = llvm::find_if(preset.settings, [key = StringRef(name)](const Setting &setting) {
-      return setting.name == key;
-    });
+    auto found =
+        llvm::find_if(preset.settings, [key = StringRef(name)](const Setting &setting) { return setting.name == key; });
     if (found == preset.settings.end())
       return makeError("--set=", name, ": ", preset.name, " has no such setting; it has ",
                        listNames(settingNames(preset)));

@@ -16,8 +16,10 @@ Preset setTransformer() {
           [](const Settings &set) -> llvm::Expected<std::string> {
             std::string scale;
             if (set.is("scale", "model"))
-              scale = "scale(" + std::to_string(1 / std::sqrt(double(set.number("heads") * set.number("head_dim")))) + ")";
-            return "// X attends to Y. ISAB: first the inducing points to the tokens, then the tokens to what came out; PMA: the\n"
+              scale =
+                  "scale(" + std::to_string(1 / std::sqrt(double(set.number("heads") * set.number("head_dim")))) + ")";
+            return "// X attends to Y. ISAB: first the inducing points to the tokens, then the tokens to what came "
+                   "out; PMA: the\n"
                    "// seeds to the tokens.\n" +
                    attention("mab", scale);
           }};

@@ -31,8 +31,9 @@ Preset sparseStrided() {
           "fixed",
           "O(N sqrt(N)), with stride near sqrt(N)",
           /*decodes=*/true,
-          {Setting::number("stride", 128, 1, "keys of the local pattern, a query's own among them; one key in so many "
-                                             "of the summary"),
+          {Setting::number("stride", 128, 1,
+                           "keys of the local pattern, a query's own among them; one key in so many "
+                           "of the summary"),
            Setting::word("inclusive", {"off", "on"}, "one more local key, as the paper's formula has it"),
            combineSetting()},
           [](const Settings &set) -> llvm::Expected<std::string> {
@@ -51,8 +52,9 @@ Preset sparseFixed() {
           /*decodes=*/true,
           {Setting::number("stride", 128, 1, "tokens of a block"),
            Setting::number("columns", 32, 1, "summary tokens at the end of each block"),
-           Setting::number("distinct", 1, 1, "heads that take summary tokens of their own, each `columns` further to the "
-                                             "front"),
+           Setting::number("distinct", 1, 1,
+                           "heads that take summary tokens of their own, each `columns` further to the "
+                           "front"),
            combineSetting()},
           [](const Settings &set) -> llvm::Expected<std::string> {
             int64_t stride = set.number("stride"), columns = set.number("columns"), distinct = set.number("distinct");
@@ -67,8 +69,8 @@ Preset sparseFixed() {
               std::string summary = last((s + 1) * columns);
               summaries.push_back(s == 0 ? summary : "(" + summary + " and not " + last(s * columns) + ")");
             }
-            return attention("sparse_fixed",
-                             "mask(causal and " + combine(set, set.fill("same_block(size = $stride)"), summaries) + ")");
+            return attention("sparse_fixed", "mask(causal and " +
+                                                 combine(set, set.fill("same_block(size = $stride)"), summaries) + ")");
           }};
 }
 

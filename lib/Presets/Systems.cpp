@@ -6,8 +6,9 @@ namespace attn {
 namespace presets {
 
 std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::StringRef arguments) {
-  return ("func.func @" + name + "(%q: !t, %k: !t, %v: !t" + arguments + ") -> !t {\n  %out = attn.attention %q, %k, %v " +
-          clauses + (clauses.empty() ? "" : " ") + ": !t, !t, !t -> !t\n  return %out : !t\n}\n")
+  return ("func.func @" + name + "(%q: !t, %k: !t, %v: !t" + arguments +
+          ") -> !t {\n  %out = attn.attention %q, %k, %v " + clauses + (clauses.empty() ? "" : " ") +
+          ": !t, !t, !t -> !t\n  return %out : !t\n}\n")
       .str();
 }
 
@@ -35,9 +36,28 @@ void registerAllPresets() {
   using namespace presets;
   if (!getPresets().empty() && getPresets().count("dense"))
     return;
-  for (auto make : {memoryCompressed, image1D, image2D, setTransformer, sparseStrided, sparseFixed, axial, longformer,
-                    bigBird, alibi, attentionSinks, causal, chunkedLocal, dense, documents, neighborhood1D,
-                    neighborhood2D, prefixLM, slidingWindow, softCap, t5, tree})
+  for (auto make : {memoryCompressed,
+                    image1D,
+                    image2D,
+                    setTransformer,
+                    sparseStrided,
+                    sparseFixed,
+                    axial,
+                    longformer,
+                    bigBird,
+                    alibi,
+                    attentionSinks,
+                    causal,
+                    chunkedLocal,
+                    dense,
+                    documents,
+                    neighborhood1D,
+                    neighborhood2D,
+                    prefixLM,
+                    slidingWindow,
+                    softCap,
+                    t5,
+                    tree})
     registerPreset(make());
 }
 

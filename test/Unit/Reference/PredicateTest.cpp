@@ -104,9 +104,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "last_columns(block = 6, count = 2)", "same_row(width = 7)", "same_column(width = 7)",
                     "local_blocks_2d(width = 6, block = [2, 3], flange = [1, 2])", "neighborhood(size = 5)",
                     "neighborhood(size = 6)", "neighborhood_2d(width = 5, size = [3, 3])", "prefix(length = 9)",
-                    "key_length(%len : tensor<?xi32>)", "heads(period = 3, index = 1)", "global(count = 3)", "global(tokens = [2, 11])",
-                    "same_document(%doc : tensor<?x?xi32>)", "block_mask(%table : tensor<?x?x?xi8>, size = 9)",
-                    "causal and column_in(%set : !s)", "causal or row_in(%set : !s)",
-                    "blocked(4, window(left = 1, right = 0) or global(count = 1))"));
+                    "key_length(%len : tensor<?xi32>)", "heads(period = 3, index = 1)", "global(count = 3)",
+                    "global(tokens = [2, 11])", "same_document(%doc : tensor<?x?xi32>)",
+                    "block_mask(%table : tensor<?x?x?xi8>, size = 9)", "causal and column_in(%set : !s)",
+                    "causal or row_in(%set : !s)", "blocked(4, window(left = 1, right = 0) or global(count = 1))"));
 
 } // namespace
