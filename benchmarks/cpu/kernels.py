@@ -1,19 +1,12 @@
-"""Compiled specs as functions of this process, and the probe that they are measured with."""
+"""Kernels for the CPU, and the probe that they are measured with."""
 
 import ctypes
-import os
 import pathlib
-import shutil
 import subprocess
 
+from common.kernels import Kernel, build_library, dl_tensor, find_clang
+
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def find_clang(name):
-    for candidate in (f"{name}-22", name):
-        if path := shutil.which(candidate):
-            return path
-    raise SystemExit(f"{name} not found; install it (Debian: clang-22)")
 
 
 def build_probe(folder, ceiling):
@@ -40,53 +33,12 @@ def open_openmp():
     return library
 
 
-class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-                ("byte_offset", ctypes.c_uint64)]
-
-
-def dl_tensor(data, shape, code):
-    FLOAT, INT = 2, 0
-    assert code in (FLOAT, INT)
-    return DLTensor(ctypes.cast(data, ctypes.c_void_p), 1, 0, len(shape), code, 32, 1, (ctypes.c_int64 * len(shape))(*shape), None, 0)
-
-
 class Tensors:
     """q, k, v, out and another result [1, 1, n, d]: addresses, and DLPack tensors of the first four."""
 
     def __init__(self, probe, n, d):
         self.q, self.k, self.v, self.out, self.other = (probe.tensor(n * d, seed) for seed in range(1, 6))
-        *self.inputs, self.output = (dl_tensor(x, (1, 1, n, d), 2) for x in (self.q, self.k, self.v, self.out))
-
-
-class Kernel:
-    def __init__(self, library):
-        self.library = library
-        library.attn_last_error.restype = ctypes.c_char_p
-
-    def _check(self, status):
-        if status:
-            raise SystemExit(f"{self.library._name}: {self.library.attn_last_error().decode()}")
-
-    @staticmethod
-    def _inputs(tensors, captured):
-        return [ctypes.byref(x) for x in tensors.inputs + [dl_tensor(*c, 0) for c in captured]]
-
-    def run(self, tensors, captured=()):
-        self._check(self.library.f(*self._inputs(tensors, captured), ctypes.byref(tensors.output)))
-
-    def plan(self, tensors, captured=(), keep=False):
-        made = ctypes.c_void_p()
-        self._check(self.library.f_plan(ctypes.byref(made), *self._inputs(tensors, captured)))
-        return made if keep else self.free(made)
-
-    def run_planned(self, made, tensors, captured=()):
-        self._check(self.library.f_run(made, *self._inputs(tensors, captured), ctypes.byref(tensors.output)))
-
-    def free(self, made):
-        self.library.attn_plan_free(made)
+        *self.inputs, self.output = (dl_tensor(x, (1, 1, n, d)) for x in (self.q, self.k, self.v, self.out))
 
 
 class Compiler:
@@ -101,10 +53,9 @@ class Compiler:
     def kernel(self, mask, d, *flags):
         key = (mask.name, d, *flags)
         if key not in self.kernels:
-            source, stem = self.spec(mask, d), self.folder / f"k{len(self.kernels)}"
-            subprocess.run([self.program, source, "--emit=object", "-o", f"{stem}.o", *flags], check=True)
-            subprocess.run([find_clang("clang"), "-shared", f"{stem}.o", "-o", f"{stem}.so", "-l:libomp.so.5"], check=True)
-            self.kernels[key] = Kernel(ctypes.CDLL(f"{stem}.so"))
+            stem = self.folder / f"k{len(self.kernels)}"
+            library = build_library(self.program, self.spec(mask, d), stem, flags, ["-l:libomp.so.5"])
+            self.kernels[key] = Kernel(ctypes.CDLL(library))
         return self.kernels[key]
 
 

@@ -15,9 +15,11 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import kernels
-import masks
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import masks
+from common.kernels import host_tensor
+from common.report import Report, median
+from cpu import kernels
 
 CASES = {}
 
@@ -27,11 +29,17 @@ def case(function):
     return function
 
 
-class Bench:
+def inputs_of(tensors, mask, n):
+    """q, k, v and what the mask captures."""
+    return tensors.inputs + [host_tensor(*part) for part in mask.captured(n)]
+
+
+class Bench(Report):
     """What all cases share: options, the probe, kernels compiled so far, and the lines that come out."""
 
     def __init__(self, options, folder, openmp):
-        self.options, self.folder, self.openmp, self.lines = options, folder, openmp, []
+        super().__init__()
+        self.options, self.folder, self.openmp = options, folder, openmp
         self.probe = kernels.build_probe(folder, options.ceiling)
         self.peak = self.probe.peak_avx512 if self.probe.has_avx512() else self.probe.peak_avx2
         self.compiler = kernels.Compiler(options.build / "bin" / "attn-compile", folder)
@@ -58,15 +66,6 @@ class Bench:
             rounds.append(one)
         return rounds
 
-    def report(self, case, **fields):
-        line = {"case": case, **{k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in fields.items()}}
-        self.lines.append(line)
-        print(json.dumps(line), flush=True)
-
-
-def median(rounds, value):
-    return statistics.median(value(r) for r in rounds)
-
 
 @case
 def dense(bench):
@@ -75,7 +74,7 @@ def dense(bench):
         for n in (512, 1001, 2047, 4096, 8192):
             t = bench.tensors(n, d)
             kernel = bench.compiler.kernel(masks.DENSE, d)
-            contestants = {"ours": lambda: kernel.run(t)}
+            contestants = {"ours": lambda: kernel.run(t.inputs, t.output)}
             ceiling = getattr(bench.probe, "ceiling_f32", None) if n % 16 == 0 and bench.options.ceiling else None
             fields = {"N": n, "D": d}
             if ceiling:
@@ -87,7 +86,7 @@ def dense(bench):
             if ceiling:
                 fields["of_ceiling"] = median(rounds, lambda r: r["ceiling"] / r["ours"])
                 fields["difference"] = bench.probe.largest_difference(t.out, t.other, n * d)
-            bench.report("dense", **fields)
+            bench.add("dense", **fields)
 
 
 @case
@@ -99,8 +98,8 @@ def sparse(bench):
         full = bench.compiler.kernel(masks.DENSE, d)
         for mask in masks.SPARSE:
             kernel = bench.compiler.kernel(mask, d)
-            captured = mask.captured(n)
-            contestants = {"dense": lambda: full.run(t), "ours": lambda: kernel.run(t, captured)}
+            inputs = inputs_of(t, mask, n)
+            contestants = {"dense": lambda: full.run(t.inputs, t.output), "ours": lambda: kernel.run(inputs, t.output)}
             window = {"causal": 0, "window": 256}.get(mask.name, -1)
             if bench.options.ceiling and window >= 0:
                 contestants["ceiling"] = lambda: bench.probe.ceiling_f32(n, d, True, window, t.q, t.k, t.v, t.other)
@@ -111,7 +110,7 @@ def sparse(bench):
             if "ceiling" in contestants:
                 fields["of_ceiling"] = median(rounds, lambda r: r["ceiling"] / r["ours"])
                 fields["difference"] = bench.probe.largest_difference(t.out, t.other, n * d)
-            bench.report("sparse", **fields)
+            bench.add("sparse", **fields)
 
 
 @case
@@ -120,19 +119,20 @@ def plan(bench):
     n, d = 262144, 64
     t = bench.tensors(n, d)
     for mask in masks.LONG:
-        kernel, captured = bench.compiler.kernel(mask, d), mask.captured(n)
-        memory = kernels.peak_growth(lambda: kernel.plan(t, captured))
-        rounds = bench.rounds({"plan": lambda: kernel.plan(t, captured)}, seconds=0.5)
-        made = kernel.plan(t, captured, keep=True)
+        kernel, inputs = bench.compiler.kernel(mask, d), inputs_of(t, mask, n)
+        plan_once = lambda: kernel.free(kernel.plan(inputs))
+        memory = kernels.peak_growth(plan_once)
+        rounds = bench.rounds({"plan": plan_once}, seconds=0.5)
+        made = kernel.plan(inputs)
         runs = []
         for _ in range(3):
             begin = time.thread_time()
-            kernel.run_planned(made, t, captured)
+            kernel.run_planned(made, inputs, t.output)
             runs.append(time.thread_time() - begin)
         kernel.free(made)
         seconds = median(rounds, lambda r: r["plan"])
-        bench.report("plan", mask=mask.name, N=n, plan_ms=1e3 * seconds, kernel_ms=1e3 * statistics.median(runs),
-                     of_kernel=seconds / statistics.median(runs), peak_MiB=memory / 2**20)
+        bench.add("plan", mask=mask.name, N=n, plan_ms=1e3 * seconds, kernel_ms=1e3 * statistics.median(runs),
+                  of_kernel=seconds / statistics.median(runs), peak_MiB=memory / 2**20)
 
 
 @case
@@ -145,16 +145,16 @@ def threads(bench):
     n, d = 4096, 64
     t = bench.tensors(n, d)
 
-    def on(count, kernel, captured):
+    def on(count, kernel, inputs):
         openmp.omp_set_num_threads(count)
-        kernel.run(t, captured)
+        kernel.run(inputs, t.output)
 
     for mask in (masks.DENSE, *masks.SPARSE[:2]):
-        kernel, captured = bench.compiler.kernel(mask, d), mask.captured(n)
-        rounds = bench.rounds({"one": lambda: on(1, kernel, captured), "two": lambda: on(2, kernel, captured)},
+        kernel, inputs = bench.compiler.kernel(mask, d), inputs_of(t, mask, n)
+        rounds = bench.rounds({"one": lambda: on(1, kernel, inputs), "two": lambda: on(2, kernel, inputs)},
                               clock=time.perf_counter)
-        bench.report("threads", mask=mask.name, N=n, D=d, speedup=median(rounds, lambda r: r["one"] / r["two"]),
-                     best=min(r["one"] for r in rounds) / min(r["two"] for r in rounds))
+        bench.add("threads", mask=mask.name, N=n, D=d, speedup=median(rounds, lambda r: r["one"] / r["two"]),
+                  best=min(r["one"] for r in rounds) / min(r["two"] for r in rounds))
     openmp.omp_set_num_threads(1)
     os.sched_setaffinity(0, {bench.options.cpu})
 
@@ -166,9 +166,9 @@ def avx2(bench):
     for d in (64, 128):
         t = bench.tensors(n, d)
         kernel = bench.compiler.kernel(masks.DENSE, d, "--cpu=x86-64-v3")
-        rounds = bench.rounds({"ours": lambda: kernel.run(t), "avx2": bench.probe.peak_avx2})
+        rounds = bench.rounds({"ours": lambda: kernel.run(t.inputs, t.output), "avx2": bench.probe.peak_avx2})
         work = 100000 * 12 * 8 * 2  # flops of one peak_avx2
-        bench.report("avx2", N=n, D=d, of_peak=median(rounds, lambda r: 4.0 * d * n * n / r["ours"] * r["avx2"] / work))
+        bench.add("avx2", N=n, D=d, of_peak=median(rounds, lambda r: 4.0 * d * n * n / r["ours"] * r["avx2"] / work))
 
 
 @case
@@ -179,19 +179,7 @@ def compile_time(bench):
     rounds = 5 if bench.options.quick else 15
     done = subprocess.run([program, f"--rounds={rounds}", *map(str, specs)], check=True, stdout=subprocess.PIPE, text=True)
     for text in done.stdout.splitlines():
-        bench.report("compile", **json.loads(text))
-
-
-def table(lines):
-    """The lines of one case as a table, the columns in the order they came."""
-    for name in dict.fromkeys(line["case"] for line in lines):
-        rows = [line for line in lines if line["case"] == name]
-        columns = list(dict.fromkeys(c for row in rows for c in row if c != "case"))
-        cells = [columns] + [[str(row.get(c, "")) for c in columns] for row in rows]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-        print(f"\n{name}: {CASES['compile-time' if name == 'compile' else name].__doc__}", file=sys.stderr)
-        for row in cells:
-            print("  " + "  ".join(c.rjust(w) for c, w in zip(row, widths)), file=sys.stderr)
+        bench.add("compile-time", **json.loads(text))
 
 
 def main():
@@ -216,8 +204,8 @@ def main():
         for name in options.cases or CASES:
             CASES[name](bench)
     if options.json:
-        options.json.write_text("".join(json.dumps(line) + "\n" for line in bench.lines))
-    table(bench.lines)
+        bench.write(options.json)
+    bench.print_tables({name: run.__doc__ for name, run in CASES.items()})
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """The masks that are measured: how they are written, how many pairs they keep, and the data they capture."""
 
-import ctypes
+import array
 import dataclasses
 from typing import Callable
+
+CODES = {"i8": "b", "i32": "i"}  # of the array module
 
 
 @dataclasses.dataclass
@@ -10,22 +12,23 @@ class Mask:
     name: str
     text: str  # of mask(...)
     kept: Callable[[int], int] = lambda n: n * n  # pairs among n queries and n keys
-    argument: str = ""  # "%doc : type" of a captured tensor
-    data: Callable[[int], list] = None  # its entries [1, n]
+    argument: str = ""  # "%doc: type" of a captured tensor
+    data: Callable[[int], tuple] = None  # its element type, shape and entries
     score: str = ""
 
-    def spec(self, d):
-        t = f"tensor<?x?x?x{d}xf32>"
+    def spec(self, d, element="f32", name="f"):
+        t = f"tensor<?x?x?x{d}x{element}>"
         extra = ", " + self.argument if self.argument else ""
         parts = (f"score {{\n{self.score}\n  }} " if self.score else "") + (f"mask({self.text})" if self.text else "")
-        return (f"func.func @f(%q: {t}, %k: {t}, %v: {t}{extra}) -> {t} {{\n"
+        return (f"func.func @{name}(%q: {t}, %k: {t}, %v: {t}{extra}) -> {t} {{\n"
                 f"  %o = attn.attention %q, %k, %v {parts} : {t}, {t}, {t} -> {t}\n  return %o : {t}\n}}\n")
 
     def captured(self, n):
+        """(element type, shape, array) of each captured tensor."""
         if not self.data:
             return []
-        values = self.data(n)
-        return [((ctypes.c_int32 * n)(*values), (1, n))]
+        element, shape, values = self.data(n)
+        return [(element, shape, array.array(CODES[element], values))]
 
 
 def window(left, right, n):
@@ -63,19 +66,40 @@ SOFT_CAP = """  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
 
 DENSE = Mask("dense", "")
 CAUSAL = Mask("causal", "causal", triangle)
-WINDOW = Mask("window", "causal and window(left = 255)", lambda n: window(255, 0, n))
+
+
+def window_mask(width):
+    """The last `width` keys."""
+    return Mask("window", f"causal and window(left = {width - 1})", lambda n: window(width - 1, 0, n))
+
+
+WINDOW = window_mask(256)
 LONGFORMER = Mask("longformer", "window(left = 256, right = 256) or global(count = 1)", lambda n: longformer(256, n))
 
 
 def document_mask(name, longest):
     def ids(n):
-        return [number for number, length in enumerate(documents(n, longest)) for _ in range(length)]
+        return "i32", (1, n), [number for number, length in enumerate(documents(n, longest)) for _ in range(length)]
 
     return Mask(name, "causal and same_document(%doc : tensor<?x?xi32>)",
                 lambda n: sum(map(triangle, documents(n, longest))), "%doc: tensor<?x?xi32>", ids)
 
 
+def table_mask(size):
+    """Causal, and every third block of keys before a query's own."""
+    def table(n):
+        blocks = -(-n // size)
+        return "i8", (blocks, blocks), [int((i - j) % 3 == 0) for i in range(blocks) for j in range(blocks)]
+
+    def kept(n):
+        blocks = [min(size, n - start) for start in range(0, n, size)]
+        return sum(triangle(a) + a * sum(blocks[i % 3:i:3]) for i, a in enumerate(blocks))
+
+    return Mask("table", f"causal and block_mask(%t : tensor<?x?xi8>, size = {size})", kept, "%t: tensor<?x?xi8>", table)
+
+
 DOCUMENTS = document_mask("documents to 1300", 1300)
+TABLE = table_mask(64)
 SPARSE = [
     CAUSAL,
     WINDOW,
