@@ -39,6 +39,14 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
 
 void buildTiling(OpPassManager &pm, const CompileOptions &) { pm.addPass(createTileAttention()); }
 
+static void addCPUMath(OpPassManager &pm, const TargetModel &target) {
+  LowerCPUMathOptions math;
+  math.fma = target.fma;
+  math.rounding = target.rounding;
+  math.f16Conversions = target.f16Conversions;
+  pm.addPass(createLowerCPUMath(math));
+}
+
 void buildCPU(OpPassManager &pm, const CompileOptions &options) {
   ConvertAttnTileToCPUOptions convert;
   convert.lanes = options.target.lanes;
@@ -49,7 +57,7 @@ void buildCPU(OpPassManager &pm, const CompileOptions &options) {
   entries.threads = options.threads;
   entries.x86 = llvm::Triple(options.target.triple).isX86();
   pm.addPass(createLowerEntryPoints(entries));
-  pm.addPass(createLowerCPUMath());
+  addCPUMath(pm, options.target);
 }
 
 void buildGPU(OpPassManager &pm, const CompileOptions &options) {
@@ -77,7 +85,7 @@ void buildDeviceEntries(OpPassManager &pm, const CompileOptions &options) {
   entries.threads = false;
   entries.x86 = llvm::Triple(options.target.triple).isX86();
   pm.addPass(createLowerEntryPoints(entries));
-  pm.addPass(createLowerCPUMath());
+  addCPUMath(pm, options.target);
 }
 
 void buildLLVM(OpPassManager &pm, const CompileOptions &) {

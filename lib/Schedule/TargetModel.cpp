@@ -58,6 +58,15 @@ static void setCore(TargetModel &model, StringRef name) {
     }
 }
 
+// AArch64 has them all; of another architecture nothing is taken for granted.
+static void setInstructions(TargetModel &model, const llvm::MCSubtargetInfo &info) {
+  llvm::Triple triple(model.triple);
+  auto has = [&](const char *feature) { return triple.isAArch64() || (triple.isX86() && info.checkFeatures(feature)); };
+  model.fma = has("+fma");
+  model.rounding = has("+sse4.1");
+  model.f16Conversions = has("+f16c");
+}
+
 // Costs of widths are measured: AVX-512 on Sapphire Rapids (0.71 of peak with 16 queries, 0.87 with 32 or 48), and
 // AVX2.
 static void setForm(TargetModel &model, const llvm::MCSubtargetInfo &info) {
@@ -89,6 +98,10 @@ FailureOr<TargetModel> TargetModel::get(StringRef cpu, StringRef triple, std::st
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, error);
   if (!target)
     return failure();
+  if (!parsed.isArch64Bit() || !parsed.isLittleEndian()) {
+    error = "kernels are for 64-bit little-endian machines, which " + parsed.getArchName().str() + " is not";
+    return failure();
+  }
   if (cpu == "native") {
     if (parsed.getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch()) {
       error = "native is the CPU of this machine, which is not of the architecture " + parsed.getArchName().str() +
@@ -108,6 +121,7 @@ FailureOr<TargetModel> TargetModel::get(StringRef cpu, StringRef triple, std::st
   }
   std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(parsed, model.cpu, model.features));
   setForm(model, *info);
+  setInstructions(model, *info);
   setCore(model, cpu == "native" ? llvm::sys::getHostCPUName() : cpu);
   return model;
 }

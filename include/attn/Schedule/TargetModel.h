@@ -37,6 +37,9 @@ struct TargetModel {
   int64_t lanes = 4;                 // f32 of a vector
   int64_t rows = 4;                  // key rows of a register block of three vectors
   bool avx512Exp = false;            // vreduceps and vscalefps
+  bool fma = false;                  // instructions that regions may use: fused multiply-adds,
+  bool rounding = false;             // rounding to whole numbers,
+  bool f16Conversions = false;       // conversions between f16 and f32
   int64_t l1Bytes = 32 << 10;        // data caches of a core
   int64_t l2Bytes = 512 << 10;
   int64_t cores = 16; // to have work for; a constant of the model, since results must not depend on the machine

@@ -365,12 +365,25 @@ Value LaneRegion::clamp(Value memref, int64_t dim, const Lanes &index) {
   return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(vector, lastVector), zero);
 }
 
+// LLVM widens a vector of bf16 that lives across blocks, and narrows it again by calls: narrow floats are read as the
+// integers that lie there.
+static Value asIntegers(Emit &e, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!isa<Float16Type, BFloat16Type>(type.getElementType()))
+    return memref;
+  Type same = type.clone(e.b.getIntegerType(16)); // the same descriptor in LLVM
+  return UnrealizedConversionCastOp::create(e.b, e.loc, same, memref).getResult(0);
+}
+
 Lanes LaneRegion::read(Operation &op, ArrayRef<Lanes> operands) {
-  Value memref = operands[0].value;
+  Value memref = asIntegers(e, operands[0].value);
   ArrayRef<Lanes> indices = operands.drop_front();
   bool uniform = llvm::all_of(indices, [](const Lanes &x) { return x.kind == Lanes::Uniform; });
   Lanes out = uniform ? readUniform(memref, indices) : gather(memref, indices);
-  setBounds(out, op.getResult(0).getType());
+  Type element = op.getResult(0).getType();
+  if (memref != operands[0].value)
+    out.value = e.make<arith::BitcastOp>(uniform ? element : vectorType(element, e.lanes), out.value);
+  setBounds(out, element);
   return out;
 }
 

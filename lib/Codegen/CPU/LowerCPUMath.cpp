@@ -1,11 +1,10 @@
-//===- LowerCPUMath.cpp - Math functions by polynomials -------------------===//
+//===- LowerCPUMath.cpp - Math functions without a library ---------------===//
 #include "../Math/LowerMath.h"
+#include "ExpandFloats.h"
 #include "attn/Codegen/CPU/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/TypeUtilities.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERCPUMATH
@@ -21,27 +20,17 @@ struct Exp2ToExp : OpRewritePattern<math::Exp2Op> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(math::Exp2Op op, PatternRewriter &rewriter) const override {
-    Type type = op.getType(), integer = rewriter.getI32Type();
+    Type type = op.getType(), f32 = rewriter.getF32Type();
     if (!getElementTypeOrSelf(type).isF32())
       return failure();
-    if (auto vector = dyn_cast<VectorType>(type))
-      integer = vector.clone(integer);
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto constant = [&](TypedAttr value, Type type) -> Value {
-      if (auto vector = dyn_cast<VectorType>(type))
-        value = SplatElementsAttr::get(vector, Attribute(value));
-      return arith::ConstantOp::create(b, value);
-    };
-    auto number = [&](float value) { return constant(b.getF32FloatAttr(value), type); };
-    auto whole = [&](int32_t value) { return constant(b.getI32IntegerAttr(value), integer); };
-    Value x = arith::MinimumFOp::create(b, arith::MaximumFOp::create(b, op.getOperand(), number(-160)), number(130));
-    Value nearest = math::RoundEvenOp::create(b, x), rest = arith::SubFOp::create(b, x, nearest);
-    Value power = math::ExpOp::create(b, arith::MulFOp::create(b, rest, number(0.693147180559945309f)));
-    Value n = arith::FPToSIOp::create(b, integer, nearest), half = arith::ShRSIOp::create(b, n, whole(1));
-    for (Value part : {half, arith::SubIOp::create(b, n, half).getResult()}) {
-      Value bits = arith::ShLIOp::create(b, arith::AddIOp::create(b, part, whole(127)), whole(23));
-      power = arith::MulFOp::create(b, power, arith::BitcastOp::create(b, type, bits));
-    }
+    cpu::Elementwise e(rewriter, op.getLoc(), type);
+    Value x = e.make<arith::MaximumFOp>(op.getOperand(), e.number(-160, f32));
+    x = e.make<arith::MinimumFOp>(x, e.number(130, f32));
+    Value nearest = e.make<math::RoundEvenOp>(x), rest = e.make<arith::SubFOp>(x, nearest);
+    Value power = e.make<math::ExpOp>(e.make<arith::MulFOp>(rest, e.number(0.693147180559945309f, f32)));
+    Value n = e.make<arith::FPToSIOp>(e.integer(32), nearest), half = e.make<arith::ShRSIOp>(n, e.whole(1, 32));
+    for (Value part : {half, e.make<arith::SubIOp>(n, half)})
+      power = e.make<arith::MulFOp>(power, e.fromBits(e.shl(e.addi(part, 127), 23), f32));
     rewriter.replaceOp(op, power);
     return success();
   }
@@ -52,8 +41,13 @@ struct LowerCPUMath : impl::LowerCPUMathBase<LowerCPUMath> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    arith::populateExpandBFloat16Patterns(patterns); // a call where the CPU has no instruction
     patterns.add<Exp2ToExp>(&getContext());
+    cpu::populateNarrowFloatPatterns(patterns, /*expandF16=*/!f16Conversions);
+    cpu::populateRemainderPatterns(patterns);
+    if (!rounding)
+      cpu::populateRoundingPatterns(patterns);
+    if (!fma)
+      cpu::populateFmaPatterns(patterns);
     if (failed(lowerMath(getOperation(), std::move(patterns), {}, "a CPU")))
       signalPassFailure();
   }

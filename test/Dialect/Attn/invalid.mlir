@@ -259,7 +259,7 @@ func.func @f(%t: tensor<?x?x?x64xf32>) {
   %o = attn.attention %t, %t, %t mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %0 = attn.causal %i, %j
-    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars; tensor.extract and tensor.dim (A11)}}
+    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars (integers of up to 64 bits, index, f16, bf16, f32, f64); tensor.extract and tensor.dim (A11)}}
     %1 = scf.if %0 -> i1 {
       scf.yield %0 : i1
     } else {
@@ -272,11 +272,26 @@ func.func @f(%t: tensor<?x?x?x64xf32>) {
 
 // -----
 
+// A11: numbers that no back end computes with.
+func.func @a11_wide(%q: tensor<?x?x?x64xf32>, %k: tensor<?x?x?x64xf32>, %v: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
+  %o = attn.attention %q, %k, %v mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars (integers of up to 64 bits}}
+    %x = arith.index_cast %i : index to i128
+    %y = arith.index_cast %j : index to i128
+    %m = arith.cmpi sle, %y, %x : i128
+    attn.yield %m : i1
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return %o : tensor<?x?x?x64xf32>
+}
+
+// -----
+
 // A11: arithmetic on whole tensors.
 func.func @f(%t: tensor<?x?x?x64xf32>, %d: tensor<4xi32>) {
   %o = attn.attention %t, %t, %t mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
-    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars}}
+    // expected-error@+1 {{cannot stand in a mask region; allowed are: predicates of attn; arith, index and math ops on scalars (integers of up to 64 bits}}
     %0 = arith.addi %d, %d : tensor<4xi32>
     %1 = tensor.extract %0[%b] : tensor<4xi32>
     %2 = arith.trunci %1 : i32 to i1
@@ -291,7 +306,7 @@ func.func @f(%t: tensor<?x?x?x64xf32>, %d: tensor<4xi32>) {
 func.func @f(%t: tensor<?x?x?x64xf32>) {
   %o = attn.attention %t, %t, %t score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error@+1 {{cannot stand in a score region; allowed are: arith, index and math ops on scalars; tensor.extract and tensor.dim (A11)}}
+    // expected-error@+1 {{cannot stand in a score region; allowed are: arith, index and math ops on scalars (integers of up to 64 bits, index, f16, bf16, f32, f64); tensor.extract and tensor.dim (A11)}}
     %0 = attn.causal %i, %j
     %1 = arith.uitofp %0 : i1 to f32
     attn.yield %1 : f32
@@ -330,7 +345,7 @@ func.func @f(%t: tensor<?x?x?x64xf32>, %n: i1) {
 func.func @f(%t: tensor<?x?x?x64xf32>, %n: tensor<*xi32>) {
   %o = attn.attention %t, %t, %t mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
-    // expected-error@+1 {{reads 'tensor<*xi32>' from outside the mask region; only ranked tensors of integers, indices or floats can be captured (A13)}}
+    // expected-error@+1 {{reads 'tensor<*xi32>' from outside the mask region; only ranked tensors of integers of up to 64 bits, index, f16, bf16, f32 or f64 can be captured (A13)}}
     %d = tensor.dim %n, %j : tensor<*xi32>
     %0 = arith.cmpi slt, %j, %d : index
     attn.yield %0 : i1

@@ -85,15 +85,15 @@ class Sweep:
         sys.exit("\n".join(self.wrong[:20]) if self.wrong else 0)
 
 
-CODES = {"f": "<f4", "d": "<f8", "b": "|i1", "h": "<i2", "i": "<i4", "q": "<i8", "?": "|b1"}
+CODES = {"f": "<f4", "d": "<f8", "b": "|i1", "h": "<i2", "i": "<i4", "q": "<i8", "?": "|b1", "e": "<f2"}
 
 
 def write_npy(path, code, shape, values):
-    """A .npy file without NumPy; `code` as in the array module, '?' for bool."""
+    """A .npy file without NumPy; `code` as in the struct module."""
     shape = "".join(f"{extent}, " for extent in shape)
     header = f"{{'descr': '{CODES[code]}', 'fortran_order': False, 'shape': ({shape}), }}".encode()
     header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
-    data = bytes(values) if code == "?" else array.array(code, values).tobytes()
+    data = struct.pack(f"<{len(values)}{code}", *values)
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
     return path

@@ -23,13 +23,21 @@ def ConvertAttnTileToCPU : Pass<"convert-attn-tile-to-cpu", "::mlir::ModuleOp"> 
 }
 
 def LowerCPUMath : Pass<"attn-cpu-lower-math", "::mlir::ModuleOp"> {
-  let summary = "Replace math functions by polynomials";
+  let summary = "Replace math functions by polynomials, and what would be a library call by arithmetic";
   let description = [{
-    The object needs no libm. A math op that has no polynomial here is an error that names it and the ones that have.
+    The object needs no libm and no compiler runtime. A math op that has no polynomial here is an error that names it and
+    the ones that have. What the CPU has no instruction for is written out: arithmetic on f16 and bf16 and their
+    conversions, rounding to whole numbers, fma, the remainder of floats.
 
-    Post-condition: the math ops left are single instructions of every target (fma, floor, sqrt, abs...).
+    Post-condition: the math and float ops left are instructions of the target, or a few that LLVM writes inline.
   }];
-  let dependentDialects = ["::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
+  let options = [
+    Option<"fma", "fma", "bool", "true", "the CPU has fused multiply-adds (FMA on x86)">,
+    Option<"rounding", "rounding", "bool", "true", "the CPU rounds to whole numbers (SSE4.1 on x86)">,
+    Option<"f16Conversions", "f16-conversions", "bool", "true", "the CPU converts f16 from and to f32 (F16C on x86)">
+  ];
+  let dependentDialects = ["::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def LowerEntryPoints : Pass<"attn-lower-entry-points", "::mlir::ModuleOp"> {

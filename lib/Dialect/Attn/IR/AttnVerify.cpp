@@ -138,14 +138,16 @@ struct RegionRules {
 
 static RegionRules maskRules(MLIRContext *context) {
   return {"mask", SmallVector<Type>(4, IndexType::get(context)), IntegerType::get(context, 1), true,
-          "predicates of attn; arith, index and math ops on scalars; tensor.extract and tensor.dim"};
+          "predicates of attn; arith, index and math ops on scalars (integers of up to 64 bits, index, f16, bf16, f32, "
+          "f64); tensor.extract and tensor.dim"};
 }
 
 static RegionRules scoreRules(MLIRContext *context) {
   SmallVector<Type> arguments(5, IndexType::get(context));
   arguments[0] = Float32Type::get(context);
   return {"score", arguments, Float32Type::get(context), false,
-          "arith, index and math ops on scalars; tensor.extract and tensor.dim"};
+          "arith, index and math ops on scalars (integers of up to 64 bits, index, f16, bf16, f32, f64); "
+          "tensor.extract and tensor.dim"};
 }
 
 static LogicalResult verifySignature(AttentionOp op, Block &block, const RegionRules &rules) {
@@ -165,7 +167,12 @@ static LogicalResult verifySignature(AttentionOp op, Block &block, const RegionR
   return success();
 }
 
-static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
+/// What the back ends and the reference compute with.
+static bool isScalar(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.getWidth() <= 64;
+  return isa<IndexType, Float16Type, BFloat16Type, Float32Type, Float64Type>(type);
+}
 
 static bool isAllowed(Operation &op, const RegionRules &rules) {
   StringRef dialect = op.getName().getDialectNamespace();
@@ -192,7 +199,8 @@ static LogicalResult verifyCapture(OpOperand &use, const RegionRules &rules) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !isScalar(tensor.getElementType()))
     return user->emitOpError() << "reads " << type << " from outside the " << rules.name
-                               << " region; only ranked tensors of integers, indices or floats can be captured (A13)";
+                               << " region; only ranked tensors of integers of up to 64 bits, index, f16, bf16, f32 or "
+                                  "f64 can be captured (A13)";
   return success();
 }
 

@@ -64,9 +64,9 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     - A8: scale is finite
     - A9: the mask block has the arguments (index, index, index, index), the score block (f32, index, index, index, index)
     - A10: the mask block ends with an attn.yield of one i1, the score block with one f32
-    - A11: mask and score hold only the ops of their allowed set, on scalars
+    - A11: mask and score hold only the ops of their allowed set, on scalars: integers of up to 64 bits, index, f16, bf16, f32, f64
     - A12: a value from outside is a captured tensor, read by tensor.extract, tensor.dim or a predicate, or a scalar constant
-    - A13: captured tensors are ranked, of integer, index or float elements
+    - A13: captured tensors are ranked, of such scalars
     - A14: the mask may keep something
 
     Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
