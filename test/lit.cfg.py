@@ -93,6 +93,7 @@ FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('{}') is None)"
 def find_features():
     flags = cpu_flags()
     found = {
+        "x86": "sse2" in flags,
         "avx2": "avx2" in flags and "fma" in flags,
         "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags,
         "amx": {"amx_tile", "amx_bf16"} <= flags,

@@ -33,7 +33,8 @@ inline std::unique_ptr<mlir::MLIRContext> makeContext() {
   return context;
 }
 
-/// Hands the spec to `use`; diagnostics are told at their place in it.
+/// Hands the spec to `use`; diagnostics are told at their place in it. Where one of them was an error the answer is
+/// one, whatever `use` made of it.
 inline llvm::Error withSpec(const SpecOptions &options, llvm::function_ref<llvm::Error(mlir::ModuleOp)> use) {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = options.open();
   if (!text)
@@ -42,8 +43,17 @@ inline llvm::Error withSpec(const SpecOptions &options, llvm::function_ref<llvm:
   source->AddNewSourceBuffer(std::move(*text), llvm::SMLoc());
   std::unique_ptr<mlir::MLIRContext> context = makeContext();
   mlir::SourceMgrDiagnosticHandler handler(*source, context.get(), llvm::errs());
+  bool anyError = false;
+  mlir::ScopedDiagnosticHandler watch(context.get(), [&](mlir::Diagnostic &diagnostic) {
+    anyError |= diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+    return mlir::failure(); // the handler above tells it
+  });
   mlir::OwningOpRef<mlir::ModuleOp> module = parseSpec(source, context.get());
-  return module ? use(*module) : toldAlready();
+  if (!module)
+    return toldAlready();
+  if (llvm::Error error = use(*module))
+    return error;
+  return anyError ? toldAlready() : llvm::Error::success();
 }
 
 /// Tells all presets.

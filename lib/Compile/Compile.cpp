@@ -173,14 +173,17 @@ Error writeReport(ModuleOp module, const CompileRequest &request, llvm::raw_ostr
   return Error::success();
 }
 
-/// How a mask that looks scattered is run.
-std::string describeProblems(AttentionOp op, const CompileOptions &options) {
+/// How a mask that looks scattered is run; empty for others.
+FailureOr<std::string> describeProblems(AttentionOp op, const CompileOptions &options) {
   FailureOr<ScheduleChoice> choice = getSchedule(op, getTarget(options));
-  if (failed(choice) || choice->schedule.getReindex() != ReindexKind::Residue)
-    return "";
+  if (failed(choice))
+    return failure();
   ScheduleAttr schedule = choice->schedule;
+  if (schedule.getReindex() != ReindexKind::Residue)
+    return std::string();
   return llvm::formatv("Run as {0} smaller problems without gaps: tokens of one residue modulo {0} each.",
-                       schedule.getReindexSize());
+                       schedule.getReindexSize())
+      .str();
 }
 
 Error writePicture(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
@@ -197,8 +200,11 @@ Error writePicture(ModuleOp module, const CompileRequest &request, llvm::raw_ost
   std::vector<MaskPicture> pictures;
   for (auto [attention, evaluator] : llvm::zip_equal(inputs->attentions, evaluators)) {
     std::vector<std::string> notes = makeNotes(*inputs, request.inputs.seed);
-    if (std::string note = describeProblems(attention.op, request.options); !note.empty())
-      notes.push_back(note);
+    FailureOr<std::string> note = describeProblems(attention.op, request.options);
+    if (failed(note))
+      return toldAlready();
+    if (!note->empty())
+      notes.push_back(*note);
     pictures.push_back({functions.front().getName().str(), describeMask(attention.op), std::move(notes), &evaluator});
   }
   drawMasks(pictures, os);
