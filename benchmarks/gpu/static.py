@@ -205,9 +205,8 @@ def markdown(lines):
     partial = table(["chip", "type", "D", *names],
                     [[*key, *(partial_tile(of[name]) if name in of else "" for name in names)] for key, of in kernels.items()])
     counted = [line for line in lines if "wasted_sectors" in line]
-    wasted = [f"{name} {100 * max(l['wasted_sectors'] for l in counted if l['mask'] == name):.2g} %" for name in names if counted]
-    return (f"{tiles}\n\n{partial}\n\nBank conflicts: {sum(l['bank_conflicts'] for l in counted)}. "
-            f"Wasted sectors, at most: {', '.join(wasted) or 'not counted'}.")
+    conflicts, wasted = (max((line[field] for line in counted), default="?") for field in ("bank_conflicts", "wasted_sectors"))
+    return f"{tiles}\n\n{partial}\n\nOf a kernel at most: bank conflicts {conflicts}, wasted sectors {wasted}."
 
 
 def parse_options():
