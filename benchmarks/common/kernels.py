@@ -1,6 +1,7 @@
 """Compiled specs as functions of this process: DLPack tensors and calls, by ctypes."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 
@@ -70,4 +71,5 @@ def build_library(compiler, spec, stem, flags=(), libraries=()):
     """Compiles a spec to STEM.so."""
     subprocess.run([compiler, spec, "--emit=object", "-o", f"{stem}.o", *flags], check=True)
     subprocess.run([find_clang(), "-shared", f"{stem}.o", "-o", f"{stem}.so", *libraries], check=True)
+    os.remove(f"{stem}.o")
     return f"{stem}.so"

@@ -65,10 +65,10 @@ def checks(quick):
     if quick:
         return [Case(Function.of(masks.CAUSAL, "bf16", 64), 1, 2, 1, 150, 150),
                 Case(Function.of(masks.TABLE, "f32", 64), 1, 1, 1, 130, 130)]
-    all_masks = [Case(Function.of(mask, element, 64), 2, 4, 2, 300, 300) for mask in CHECKED for element in ELEMENTS]
-    wide = [Case(Function.of(mask, element, dim), 1, 4, 2, 300, 300)
+    all_masks = [Case(Function.of(mask, element, 64), 1, 4, 2, 300, 300) for mask in CHECKED for element in ELEMENTS]
+    wide = [Case(Function.of(mask, element, dim), 2, 2, 1, 200, 200)
             for mask in (masks.DENSE, masks.CAUSAL) for element in ELEMENTS for dim in (128, 256)]
-    few = [Case(Function.of(masks.DENSE, element, 128), 1, 8, 2, 1, 3000) for element in ELEMENTS]
+    few = [Case(Function.of(masks.DENSE, element, 128), 1, 4, 1, 1, 1500) for element in ELEMENTS]
     return all_masks + wide + few
 
 
