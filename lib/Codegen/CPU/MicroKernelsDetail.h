@@ -19,6 +19,9 @@ inline int64_t accumulateRows(const RegisterBlock &block, int64_t vectors) {
   return vectors == 1 && block.rows * 3 >= 16 ? 16 : getBlockRows(block.rows, vectors);
 }
 
+/// The dimensions of a state are static or arguments (head_dim, value_dim) that follow the slot.
+inline Value dimArgument(Emit &e, int64_t known, Value argument) { return known >= 0 ? e.index(known) : argument; }
+
 } // namespace attn::cpu
 
 #endif // ATTN_LIB_CODEGEN_CPU_MICROKERNELSDETAIL_H
