@@ -42,6 +42,9 @@ class Case:
         return {"mask": self.function.mask.name, "type": self.function.element, "B": self.batch, "H": self.heads,
                 "Hkv": self.key_heads, "N": self.queries, "M": self.keys, "D": self.function.dim}
 
+    def published(self):
+        return PUBLISHED.get((self.function.mask.name, self.function.dim, self.queries, self.keys))
+
     def flops(self):
         kept = self.function.mask.kept(self.keys) if self.queries == self.keys else self.queries * self.keys
         return 4.0 * self.batch * self.heads * self.function.dim * kept
@@ -52,6 +55,16 @@ class Case:
         return dataclasses.replace(self, batch=1, heads=2, key_heads=1, queries=queries, keys=700 if queries == 1 else queries)
 
 
+# What projects publish for a setting, by mask, head_dim, queries, keys: TFLOP/s, for one query GB/s.
+PUBLISHED = {
+    ("dense", 128, 16384, 16384): "cuDNN, H200: 702", ("dense", 128, 2048, 2048): "cuDNN, H200: 633",
+    ("causal", 128, 8192, 8192): "cuDNN, H200: 644", ("causal", 128, 4096, 4096): "cuDNN, H200: 591",
+    ("causal", 128, 2048, 2048): "cuDNN, H200: 484",
+    ("dense", 64, 16384, 16384): "FlashAttention-3, H100: 501; FlexAttention: 346",
+    ("causal", 64, 16384, 16384): "FlashAttention-3, H100: 474; FlexAttention: 340",
+    ("window of 1024", 128, 32768, 32768): "FlashAttention-3, H100: 523", ("window of 1024", 64, 32768, 32768): "cuDNN, H200: 358",
+    ("dense", 128, 1, 4000): "FlashAttention-3, H100: 1849",
+}
 ELEMENTS = ("bf16", "f16", "f32")
 SMALL_WINDOW = dataclasses.replace(masks.window_mask(100), name="window of 100")
 SMALL_DOCUMENTS = masks.document_mask("documents to 100", 100)

@@ -17,6 +17,7 @@ class NoTorch:
 class Torch:
     def __init__(self, torch):
         self.torch = torch
+        torch.set_grad_enabled(False)  # or FlexAttention writes what a backward pass needs
 
     def view(self, buffer):
         tensor = self.torch.as_tensor(buffer, device="cuda")
