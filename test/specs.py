@@ -2,7 +2,7 @@
 
 
 def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32", schedule="",
-              dim="?", value_dim=None):
+              dim="?", value_dim=None, join=""):
     """A function @f of q, k, v and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
     t = f"tensor<?x?x?x{dim}x{element}>"
     v = f"tensor<?x?x?x{value_dim or dim}x{element}>"
@@ -10,7 +10,7 @@ def attention(mask="", score="", align="", scale="", args="", lse=False, element
     results, types, names = "%out", v, "%out"
     if lse:
         results, types, names = "%out, %lse", f"{v}, tensor<?x?x?xf32>", "%out, %lse"
-    parts = [f"align({align})" if align else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
+    parts = [f"align({align})" if align else "", f"join({join})" if join else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
              f"schedule(#attn.schedule<{schedule}>)" if schedule else ""]
     return (
         f"func.func @f(%q: {t}, %k: {t}, %v: {v}{extra}) -> ({types}) {{\n"

@@ -43,11 +43,20 @@ Error selectFunction(ModuleOp module, StringRef name) {
 
 ReportTarget getTarget(const CompileOptions &options) { return {options.target, options.gpu, options.schedule}; }
 
+/// A copy of the spec with the attentions that run in place of unions.
+OwningOpRef<ModuleOp> splitCopy(ModuleOp module, const CompileRequest &request) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  if (!request.options.gpu)
+    splitUnions(*copy, request.options.target, request.options.schedule);
+  return copy;
+}
+
 /// Says what runs slower than the pattern allows, each at its place.
-Error tellFallbacks(ModuleOp module, const CompileRequest &request) {
+Error tellFallbacks(ModuleOp spec, const CompileRequest &request) {
   bool any = false;
+  OwningOpRef<ModuleOp> module = splitCopy(spec, request);
   ReportTarget target = getTarget(request.options);
-  WalkResult walked = module.walk([&](AttentionOp op) {
+  WalkResult walked = module->walk([&](AttentionOp op) {
     FailureOr<ScheduleChoice> choice = getSchedule(op, target);
     if (failed(choice))
       return WalkResult::interrupt();
@@ -150,11 +159,12 @@ std::vector<std::string> makeNotes(const MaskInputs &inputs, uint64_t seed) {
   return {note};
 }
 
-Error writeReport(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
+Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostream &os) {
+  OwningOpRef<ModuleOp> module = splitCopy(spec, request);
   CompileReport report;
   report.target = getTarget(request.options);
   report.threads = request.options.threads;
-  for (auto func : module.getOps<func::FuncOp>()) {
+  for (auto func : module->getOps<func::FuncOp>()) {
     if (func.isPrivate())
       continue;
     llvm::Expected<MaskInputs> inputs = makeMaskInputs(func, request.inputs);

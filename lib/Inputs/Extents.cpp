@@ -32,9 +32,11 @@ void ExtentTable::addAttention(AttentionOp op) {
   unite(query, 1, output, 1);
   unite(query, 2, output, 2);
   unite(value, 3, output, 3);
-  if (Value lse = op.getLse())
-    for (unsigned d = 0; d < 3; ++d)
+  for (Value lse : {op.getLse(), op.getJoinedLse()})
+    for (unsigned d = 0; lse && d < 3; ++d)
       unite(query, d, lse, d);
+  for (unsigned d = 0; op.getJoinedOutput() && d < 4; ++d)
+    unite(output, d, op.getJoinedOutput(), d);
 }
 
 void ExtentTable::nameAttention(AttentionOp op) {

@@ -35,6 +35,12 @@ FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
     return failure();
   if (e.queryHeads != 0 && (e.keyHeads == 0 || e.queryHeads % e.keyHeads != 0))
     return op.emitOpError() << e.queryHeads << " query heads are not a multiple of " << e.keyHeads << " key heads";
+  const HostTensor *output = op.getJoinedOutput() ? environment.tensors.lookup(op.getJoinedOutput()) : nullptr,
+                   *lse = op.getJoinedLse() ? environment.tensors.lookup(op.getJoinedLse()) : nullptr;
+  if (op.getJoinedOutput() &&
+      (failed(checkShape(op, "joined output", output, {e.batch, e.queryHeads, e.queries, e.valueDim})) ||
+       failed(checkShape(op, "joined lse", lse, {e.batch, e.queryHeads, e.queries}))))
+    return failure();
   return e;
 }
 
@@ -48,6 +54,10 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
   rows.query = environment.tensors.lookup(op.getQuery());
   rows.key = environment.tensors.lookup(op.getKey());
   rows.value = environment.tensors.lookup(op.getValue());
+  if (op.getJoinedOutput()) {
+    rows.joinedOutput = environment.tensors.lookup(op.getJoinedOutput());
+    rows.joinedLse = environment.tensors.lookup(op.getJoinedLse());
+  }
   rows.scale = op.getScaleAttr() ? op.getScaleAttr().getValueAsDouble() : 1 / std::sqrt(double(extents->headDim));
   rows.offset = op.getAlign() == Align::BottomRight ? extents->keys - extents->queries : 0;
   auto translate = [&](Region &region, Rounding rounding, ArrayRef<unsigned> varying, std::optional<Program> &program) {
@@ -142,7 +152,22 @@ std::vector<AttentionRows::Kept<T>> AttentionRows::collect(std::optional<Program
     if (s != -std::numeric_limits<T>::infinity())
       kept.push_back({j, s, 0});
   }
+  T joined = -std::numeric_limits<T>::infinity();
+  if (joinedLse)
+    joinedLse->read(row, 1, &joined);
+  joined = std::min<T>(joined, std::numeric_limits<float>::max());
+  if (joined != -std::numeric_limits<T>::infinity())
+    kept.push_back({kJoined, joined, 0});
   return kept;
+}
+
+/// The value that an entry weighs: of a key, or the output that is joined.
+template <typename T>
+void AttentionRows::readValue(int64_t entry, int64_t row, const Position &at, T *values) const {
+  if (entry == kJoined)
+    joinedOutput->read(row * extents.valueDim, extents.valueDim, values);
+  else
+    value->read((getFirstKey(at) + entry) * extents.valueDim, extents.valueDim, values);
 }
 
 /// A weight as the product with the values takes it: a product has both factors in the type of the inputs, and sums
@@ -165,8 +190,8 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
     total += entry.weight = std::exp(entry.score - maximum);
   std::vector<T> v(extents.valueDim), sum(extents.valueDim);
   for (const Kept<T> &entry : kept) {
-    value->read((getFirstKey(at) + entry.key) * extents.valueDim, extents.valueDim, v.data());
-    T factor = getFactor(entry.weight);
+    readValue(entry.key, row, at, v.data());
+    T factor = entry.key == kJoined ? entry.weight : getFactor(entry.weight);
     for (int64_t d = 0; d < extents.valueDim; ++d)
       sum[d] += factor * v[d];
   }
@@ -200,11 +225,11 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
     // A score at the end of the range is there by clamping, not by rounding.
     bool isClamped = entry.score == std::numeric_limits<float>::max();
     double share = entry.weight / total, score = std::abs(entry.score);
-    int64_t keyRow = getFirstKey(at) + entry.key;
     if (!(share > 0))
       continue;
-    double product = isClamped ? 0 : share * getScoreMagnitude(row, keyRow);
-    value->read(keyRow * extents.valueDim, extents.valueDim, v.data());
+    bool isProduct = !isClamped && entry.key != kJoined;
+    double product = isProduct ? share * getScoreMagnitude(row, getFirstKey(at) + entry.key) : 0;
+    readValue(entry.key, row, at, v.data());
     *result.lseMagnitude += share * score;
     lseSquares += product * product;
     for (int64_t d = 0; d < extents.valueDim; ++d) {

@@ -30,6 +30,8 @@ public:
   void evaluate(int64_t row, const Result &result);
 
 private:
+  /// In place of a key: what is joined.
+  static constexpr int64_t kJoined = -1;
   /// A kept key, its score, and its weight exp(score - maximum).
   template <typename T>
   struct Kept {
@@ -47,6 +49,8 @@ private:
   template <typename T>
   std::vector<Kept<T>> collect(std::optional<Program> &score, int64_t row, const Position &at);
   template <typename T>
+  void readValue(int64_t entry, int64_t row, const Position &at, T *values) const;
+  template <typename T>
   T getFactor(T weight) const;
   template <typename T>
   void evaluateIn(std::optional<Program> &score, int64_t row, const Result &result);
@@ -56,7 +60,7 @@ private:
 
   Extents extents;
   Precision precision;
-  const HostTensor *query, *key, *value;
+  const HostTensor *query, *key, *value, *joinedOutput = nullptr, *joinedLse = nullptr;
   double scale;
   int64_t offset; // query position minus query row
   std::optional<Program> mask, exactScore, typedScore;

@@ -43,6 +43,7 @@ typedef struct {
   AttnPlanShape shape;
   int64_t kv_heads, head_dim, value_dim;
   AttnMemRef *query, *key, *value, *out, *lse;
+  AttnMemRef *joined_out, *joined_lse; /* null where nothing is joined */
   AttnMemRef *captured[ATTN_MAX_OPERANDS];
   int64_t out_code, out_bits; /* element type of the output */
   int64_t natural_partials;

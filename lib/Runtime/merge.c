@@ -70,29 +70,83 @@ static uint16_t to_float16(float value) {
   return (uint16_t)(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
-static void store(const AttnProblem *problem, int64_t offset, float value) {
-  void *data = problem->out->data;
+/* Writes a row of the output, times `factor`. */
+static void store_row(const AttnProblem *problem, int64_t offset, const float *row, int64_t dim, float factor) {
+  float *wide = (float *)problem->out->data + offset;
+  uint16_t *narrow = (uint16_t *)problem->out->data + offset;
   if (problem->out_bits == 32)
-    ((float *)data)[offset] = value;
+    for (int64_t d = 0; d < dim; d++)
+      wide[d] = row[d] * factor;
   else if (problem->out_code == DTYPE_BFLOAT)
-    ((uint16_t *)data)[offset] = to_bfloat16(value);
+    for (int64_t d = 0; d < dim; d++)
+      narrow[d] = to_bfloat16(row[d] * factor);
   else
-    ((uint16_t *)data)[offset] = to_float16(value);
+    for (int64_t d = 0; d < dim; d++)
+      narrow[d] = to_float16(row[d] * factor);
+}
+
+static float from_float16(uint32_t half) {
+  uint32_t sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
+  if (magnitude >= 0x7c00)
+    return float_of(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+  if (magnitude < 0x400) /* a multiple of 2^-24 */
+    return (sign ? -1.0f : 1.0f) * (float)magnitude * 5.9604644775390625e-08f;
+  return float_of(sign | ((magnitude << 13) + 0x38000000));
+}
+
+/* Adds `weight` times a row of a tensor of the type of the output. */
+static void add_row(const AttnProblem *problem, const AttnMemRef *tensor, int64_t offset, float weight, float *row) {
+  const float *wide = (const float *)tensor->data + offset;
+  const uint16_t *narrow = (const uint16_t *)tensor->data + offset;
+  const int64_t dim = problem->value_dim;
+  if (problem->out_bits == 32)
+    for (int64_t d = 0; d < dim; d++)
+      row[d] += weight * wide[d];
+  else if (problem->out_code == DTYPE_BFLOAT)
+    for (int64_t d = 0; d < dim; d++)
+      row[d] += weight * float_of((uint32_t)narrow[d] << 16);
+  else
+    for (int64_t d = 0; d < dim; d++)
+      row[d] += weight * from_float16(narrow[d]);
+}
+
+/* What a row joins: its log-sum-exp in the unit of m, where its output starts, its weight. */
+typedef struct {
+  double m;
+  int64_t base;
+  float weight;
+} Joined;
+
+static Joined find_joined(const AttnProblem *problem, int64_t b, int64_t h, int64_t token) {
+  Joined joined = {-__builtin_inf(), 0, 0.0f};
+  if (!problem->joined_out)
+    return joined;
+  const int64_t *out = problem->joined_out->extents + 4, *lse = problem->joined_lse->extents + 3;
+  float value = ((const float *)problem->joined_lse->data)[b * lse[0] + h * lse[1] + token * lse[2]];
+  if (value > 3.402823466e38f) /* as for scores: +inf is the largest finite number */
+    value = 3.402823466e38f;
+  joined.base = b * out[0] + h * out[1] + token * out[2];
+  joined.m = (double)value * (problem->natural_partials ? 1.0 : 0.360673760222240853);
+  return joined;
 }
 
 /* Leaves the weight 16^(m_c - m) of each part in place of its m; answers the joined m and l. A part with l == 0 saw no
  * key. */
-static void weigh_parts(float *part, int64_t stride, int64_t parts, int64_t dim, float unit, float *m, float *l) {
-  *m = -__builtin_inff();
+static void weigh_parts(float *part, int64_t stride, int64_t parts, int64_t dim, double unit, Joined *joined, double *m,
+                        float *l) {
+  *m = joined->m;
   *l = 0.0f;
   for (int64_t c = 0; c < parts; c++)
-    if (part[c * stride + dim + 1] != 0.0f && part[c * stride + dim] > *m)
-      *m = part[c * stride + dim];
+    if (part[c * stride + dim + 1] != 0.0f && !((double)part[c * stride + dim] <= *m))
+      *m = (double)part[c * stride + dim];
   for (int64_t c = 0; c < parts; c++) {
     float *own = &part[c * stride + dim];
-    own[0] = own[1] != 0.0f ? exp2_of((own[0] - *m) * unit) : 0.0f;
+    own[0] = own[1] != 0.0f ? exp2_of((float)(((double)own[0] - *m) * unit)) : 0.0f;
     *l += own[0] * own[1];
   }
+  if (joined->m != -__builtin_inf())
+    joined->weight = exp2_of((float)((joined->m - *m) * unit));
+  *l += joined->weight;
 }
 
 /* One row: `part` is its first part, the next ones follow `stride` floats apart. */
@@ -100,21 +154,24 @@ static void merge_row(const AttnProblem *problem, float *part, int64_t stride, i
                       int64_t token) {
   const int64_t dim = problem->value_dim, *out = problem->out->extents + 4;
   int64_t base = b * out[0] + h * out[1] + token * out[2];
-  float m, l;
-  weigh_parts(part, stride, parts, dim, problem->natural_partials ? 1.44269504f : 4.0f, &m, &l);
-  float inverse = l != 0.0f ? 1.0f / l : 0.0f;
-  for (int64_t d = 0; d < dim; d++) {
-    float sum = 0.0f;
-    for (int64_t c = 0; c < parts; c++)
-      if (part[c * stride + dim] != 0.0f)
-        sum += part[c * stride + dim] * part[c * stride + d];
-    store(problem, base + d * out[3], sum * inverse);
-  }
+  double m, unit = problem->natural_partials ? 1.0 : 2.772588722239781; /* of m, in natural units */
+  float l;
+  Joined joined = find_joined(problem, b, h, token);
+  weigh_parts(part, stride, parts, dim, unit * 1.4426950408889634, &joined, &m, &l);
+  float first = part[dim]; /* the sums gather in the first part; a weight of 0 adds nothing, not even NaN */
+  for (int64_t d = 0; d < dim; d++)
+    part[d] = first != 0.0f ? first * part[d] : 0.0f;
+  for (int64_t c = 1; c < parts; c++)
+    if (part[c * stride + dim] != 0.0f)
+      for (int64_t d = 0; d < dim; d++)
+        part[d] += part[c * stride + dim] * part[c * stride + d];
+  if (joined.weight != 0.0f)
+    add_row(problem, problem->joined_out, joined.base, joined.weight, part);
+  store_row(problem, base, part, dim, l != 0.0f ? 1.0f / l : 0.0f);
   if (!problem->lse)
     return;
   const int64_t *lse = problem->lse->extents + 3;
-  double unit = problem->natural_partials ? 1.0 : 2.772588722239781;
-  float value = l != 0.0f ? (float)((double)m * unit + log_of(l)) : -__builtin_inff();
+  float value = l != 0.0f ? (float)(m * unit + log_of(l)) : -__builtin_inff();
   ((float *)problem->lse->data)[b * lse[0] + h * lse[1] + token * lse[2]] = value;
 }
 

@@ -73,6 +73,8 @@ AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
                          .value = &tensors[kernel->value],
                          .out = &tensors[kernel->out],
                          .lse = kernel->lse >= 0 ? &tensors[kernel->lse] : NULL,
+                         .joined_out = kernel->joined_out >= 0 ? &tensors[kernel->joined_out] : NULL,
+                         .joined_lse = kernel->joined_lse >= 0 ? &tensors[kernel->joined_lse] : NULL,
                          .out_code = out->dtype_code,
                          .out_bits = out->bits,
                          .natural_partials = kernel->natural_partials};

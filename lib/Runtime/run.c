@@ -12,6 +12,18 @@ static int64_t num_pairs(const AttnLaunch *launch) {
   return launch->problem.shape.batches * launch->problem.shape.heads;
 }
 
+/* Is the result of a task merged with what its rows join, by the thread that has it in its cache? */
+static int joins_at_once(const AttnLaunch *launch) {
+  return launch->tasks.parts == 1 && launch->problem.joined_out != NULL;
+}
+
+/* Floats of scratch that generated code of a kernel needs. */
+static int64_t task_floats(const AttnProblem *problem) {
+  const AttnKernel *kernel = problem->kernel;
+  return kernel->scratch_base + kernel->scratch_per_dim * problem->head_dim +
+         kernel->scratch_per_value_dim * problem->value_dim;
+}
+
 /* Where the part `part` of an item starts in the partials: items by (batch, head), each part a block of its rows. */
 static float *partials_of(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part) {
   int64_t rows = (pair * launch->problem.shape.num_queries + item->slot) * launch->tasks.parts + part * item->rows;
@@ -39,7 +51,7 @@ AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *
                     .key_count = rows.key_count,
                     .num_queries = problem->shape.num_queries,
                     .num_keys = problem->shape.num_keys,
-                    .partial = parts > 1};
+                    .partial = parts > 1 || joins_at_once(launch)};
 }
 
 /* The plan's entry for the first tile of the task. */
@@ -63,6 +75,11 @@ static int64_t heads_per_kv(const AttnLaunch *launch) {
   return max64(launch->problem.shape.heads / max64(launch->problem.kv_heads, 1), 1);
 }
 
+static void merge_parts(const AttnLaunch *launch, const AttnTask *task, float *partials) {
+  attn_merge(&launch->problem, partials, launch->tasks.parts, task->batch, task->head,
+             task->query_token + task->row * task->query_step, task->query_step, task->rows);
+}
+
 /* Tasks in order of (batch, kv head), item, query head of that kv head, part: tasks that read the same keys and values
  * follow each other. */
 static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
@@ -71,21 +88,24 @@ static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
   int64_t pair = rest / items * shared + head;
   const AttnItem *item = &launch->tasks.items[rest % items];
   AttnTask task = attn_make_task(launch, pair, item, part);
-  float *partials = parts > 1 ? partials_of(launch, pair, item, part) : NULL;
+  float *partials = joins_at_once(launch) ? scratch + task_floats(&launch->problem)
+                    : parts > 1           ? partials_of(launch, pair, item, part)
+                                          : NULL;
   if (partials && task.key_begin == task.key_end) {
     clear_part(launch, partials, item->rows);
-    return;
+  } else {
+    AttnTaskFn code = item->tail ? launch->code_tail : launch->code_task;
+    code(launch->operands, &task, task_offsets(launch->plan, &task, item), launch->plan->runs, scratch, partials);
   }
-  AttnTaskFn code = item->tail ? launch->code_tail : launch->code_task;
-  code(launch->operands, &task, task_offsets(launch->plan, &task, item), launch->plan->runs, scratch, partials);
+  if (joins_at_once(launch))
+    merge_parts(launch, &task, partials);
 }
 
 static void merge_item(const AttnLaunch *launch, int64_t index) {
   int64_t pair = index / launch->tasks.num_items;
   const AttnItem *item = &launch->tasks.items[index % launch->tasks.num_items];
   AttnTask task = attn_make_task(launch, pair, item, 0);
-  attn_merge(&launch->problem, partials_of(launch, pair, item, 0), launch->tasks.parts, task.batch, task.head,
-             task.query_token + task.row * task.query_step, task.query_step, item->rows);
+  merge_parts(launch, &task, partials_of(launch, pair, item, 0));
 }
 
 /* Called by every thread; the loops share the work out and wait for each other. */
@@ -111,9 +131,9 @@ static void run_kernel(const AttnLaunch *launch, float *scratch) {
 static size_t scratch_bytes(const AttnLaunch *launches, int64_t count) {
   int64_t floats = 1;
   for (int64_t k = 0; k < count; k++) {
-    const AttnKernel *kernel = launches[k].problem.kernel;
-    floats = max64(floats, kernel->scratch_base + kernel->scratch_per_dim * launches[k].problem.head_dim +
-                               kernel->scratch_per_value_dim * launches[k].problem.value_dim);
+    const AttnProblem *problem = &launches[k].problem;
+    int64_t rows = problem->kernel->group_tiles * problem->kernel->query_tile;
+    floats = max64(floats, task_floats(problem) + (joins_at_once(&launches[k]) ? rows * (problem->value_dim + 2) : 0));
   }
   return (size_t)ceil_div(floats * (int64_t)sizeof(float), 64) * 64;
 }

@@ -150,6 +150,8 @@ bool usesTensorCores(AttentionOp op, const GPUModel &gpu) {
 }
 
 FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu, const ScheduleOverrides &overrides) {
+  if (op.getJoinedOutput())
+    return op.emitError("join has no code for a GPU yet; merge the results by their log-sum-exps outside");
   return GPUChooser(op, gpu, overrides).choose();
 }
 

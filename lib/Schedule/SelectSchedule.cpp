@@ -148,7 +148,7 @@ void Chooser::chooseSplit() {
 }
 
 ScheduleChoice Chooser::choose() {
-  granule = overrides.keyTile % kGranule == 0 ? kGranule : 1;
+  granule = getGranule(overrides);
   chooseReindexing();
   chooseQueryTile();
   chooseKeys();
@@ -191,6 +191,7 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     ScheduleOverrides overrides{queryTile, keyTile, group, split, reindex};
     if (!chip.empty())
       return selectForGPU(overrides);
+    splitUnions(getOperation(), target, overrides);
     getOperation().walk([&](AttentionOp op) {
       if (!op.getScheduleAttr())
         op.setScheduleAttr(chooseSchedule(op, target, overrides).schedule);
@@ -199,6 +200,8 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
 };
 
 } // namespace
+
+int64_t getGranule(const ScheduleOverrides &overrides) { return overrides.keyTile % kGranule == 0 ? kGranule : 1; }
 
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides) {
   return Chooser(op, target, overrides).choose();

@@ -34,7 +34,8 @@ TileCostModel::TileCostModel(AttentionOp op, const Reindexing &reindexing, const
   kernel.reindex = static_cast<int64_t>(reindexing.kind);
   kernel.reindex_size = reindexing.size;
   AttnPlanShape shape = {1, extents.heads, extents.queries, extents.keys, /*threads=*/0};
-  if (int64_t classes = attn_class_count(&kernel, &shape)) {
+  classes = attn_class_count(&kernel, &shape);
+  if (classes) {
     rows = attn_class_rows(&kernel, &shape, classes / 2);
     sample(MaskEvaluator(op, extents, {}, reindexing));
   }

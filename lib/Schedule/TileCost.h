@@ -22,6 +22,8 @@ public:
   Cost get(int64_t vectors) const;
   /// The length that was looked at: that of the spec, or a typical one.
   int64_t getTokens() const { return extents.queries; }
+  /// Smaller dense problems; the cost is that of one.
+  int64_t getClasses() const { return classes; }
 
 private:
   using Kinds = std::vector<uint8_t>; // AttnRunKind by key granule
@@ -38,6 +40,7 @@ private:
   int64_t granule;
   Extents extents;
   AttnClassRows rows = {};
+  int64_t classes = 0;
   std::vector<Strip> strips;
 };
 

@@ -111,6 +111,14 @@ void InterfaceBuilder::tie(StringRef name, std::initializer_list<std::pair<Value
   }
 }
 
+/// The output and the log-sum-exp that `op` joins; null where it joins none.
+static std::pair<Value, Value> getJoined(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return {attention.getJoinedOutput(), attention.getJoinedLse()};
+  auto launch = cast<tile::LaunchOp>(op);
+  return {launch.getJoinedOutput(), launch.getJoinedLse()};
+}
+
 void InterfaceBuilder::tieAttention(Operation *op) {
   Value q = op->getOperand(0), k = op->getOperand(1), v = op->getOperand(2), out = op->getResult(0);
   Value lse = op->getNumResults() > 1 ? op->getResult(1) : Value();
@@ -121,8 +129,14 @@ void InterfaceBuilder::tieAttention(Operation *op) {
   tie("keys", {{k, 2}, {v, 2}});
   tie("head_dim", {{q, 3}, {k, 3}});
   tie("value head_dim", {{v, 3}, {out, 3}});
-  for (Value x : {q, k, v, out})
-    result.tensors[*result.find(x)].innerContiguous = true;
+  auto [joined, joinedLse] = getJoined(op);
+  tie("batch", {{q, 0}, {joined, 0}, {joinedLse, 0}});
+  tie("query heads", {{q, 1}, {joined, 1}, {joinedLse, 1}});
+  tie("queries", {{q, 2}, {joined, 2}, {joinedLse, 2}});
+  tie("value head_dim", {{v, 3}, {joined, 3}});
+  for (Value x : {q, k, v, out, joined})
+    if (x)
+      result.tensors[*result.find(x)].innerContiguous = true;
 }
 
 LogicalResult InterfaceBuilder::nameExtents() {

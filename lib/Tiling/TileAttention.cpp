@@ -77,7 +77,8 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
     b.setInsertionPoint(op);
     SmallVector<Value> inputs{op.getQuery(), op.getKey(), op.getValue()};
     llvm::append_range(inputs, source.captures.tensors);
-    auto launch = tile::LaunchOp::create(b, op.getLoc(), op->getResultTypes(), source.name, inputs);
+    auto launch = tile::LaunchOp::create(b, op.getLoc(), op->getResultTypes(), source.name, inputs,
+                                         op.getJoinedOutput(), op.getJoinedLse());
     op->replaceAllUsesWith(launch);
     op.erase();
     return success();

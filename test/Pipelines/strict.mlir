@@ -17,7 +17,7 @@
 // ERROR: strict.mlir:[[@LINE+3]]:{{.*}}: error: 'stride(size = 128)' keeps one key in 128
 // REPORT: fallbacks  line [[@LINE+2]]: 'stride(size = 128)' keeps one key in 128
 func.func @scattered(%q: !t, %k: !t, %v: !t) -> !t {
-  %out = attn.attention %q, %k, %v mask(causal and (window(left = 127) or stride(size = 128))) : !t, !t, !t -> !t
+  %out = attn.attention %q, %k, %v mask(causal and not (window(left = 127) and stride(size = 128))) : !t, !t, !t -> !t
   return %out : !t
 }
 

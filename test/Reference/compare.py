@@ -22,7 +22,7 @@ def normal(*shape):
 
 def case(name, spec, mask=None, bias=0.0, scale=None, shapes=None, post=None, give_bias=None, meaning=None, **captured):
     """`mask` and `bias` broadcast to [B, H, N, M]; `post` maps scaled scores to scores; `meaning` are the numbers that the
-    elements of `shapes` stand for, where these are not numbers."""
+    elements of `shapes` stand for, where these are not numbers. A case may hold (output, log-sum-exp) in their place."""
     q, k, v = shapes or (normal(B, H, N, D), normal(B, H, N, D), normal(B, H, N, D))
     if give_bias is not None:
         captured["bias"] = give_bias
@@ -128,6 +128,23 @@ def bigbird():
     count = np.stack([ref.bigbird_block_support(12, rand[h]) for h in range(H)])
     text = ("blocked(2, window(left = 1, right = 1) or global(tokens = [0, 11]) or in_table(%r : tensor<?x?x?xi32>))")
     case("bigbird", attention(text, args="%r: tensor<?x?x?xi32>"), np.kron(count, np.ones((2, 2)))[None] > 0, r=lists)
+
+
+def joined():
+    """An output and a log-sum-exp over other keys, also one that joins nothing; and a sink, which is an output of 0."""
+    t, z = "tensor<?x?x?x?xf32>", "tensor<?x?x?xf32>"
+    spec = attention("not causal", lse=True, join=f"%o0, %z0 : {t}, {z}", args=f"%o0: {t}, %z0: {z}")
+    q, k, v, o0, z0 = normal(B, H, N, D), normal(B, H, N, D), normal(B, H, N, D), normal(B, H, N, D), normal(B, H, N)
+    o0[:, :, 3], z0[:, :, 3] = np.nan, ref.NEG
+    s = np.where(~ref.causal(N), D ** -0.5 * np.einsum("bhid,bhjd->bhij", *(x.astype(np.float64) for x in (q, k))), ref.NEG)
+    s = np.concatenate([s, z0[..., None]], -1).astype(np.float64)
+    weight = softmax(s)
+    want = weight[..., :-1] @ v + weight[..., -1:] * np.nan_to_num(o0)
+    CASES.append(("join", spec, dict(q=q, k=k, v=v, o0=o0, z0=z0), (want, ref.lse(s)[..., 0]), *[None] * 4))
+    sink = RNG.standard_normal(H).astype(np.float32)
+    want = ref.sdpa_sink(*(x.astype(np.float64) for x in (q, k, v)), ~ref.causal(N), sink)
+    logits = np.ascontiguousarray(np.broadcast_to(sink[None, :, None], (B, H, N)))
+    CASES.append(("sink", spec, dict(q=q, k=k, v=v, o0=0 * q, z0=logits), (want, None), *[None] * 4))
 
 
 def regions():
@@ -257,14 +274,14 @@ def same(got, want):
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    for add in (masks, captured, regions, scores, shapes, types):
+    for add in (masks, captured, joined, regions, scores, shapes, types):
         add()
     wrong = []
     for number, (name, spec, tensors, qkv, mask, bias, scale, post) in enumerate(CASES):
         out, lse = run(number, folder, name, spec, tensors)
         with np.errstate(invalid="ignore"):
-            want_out, want_lse = expected(*qkv, mask, bias, scale, post)
-        if not same(out, want_out) or (lse is not None and not same(lse, want_lse)):
+            want_out, want_lse = qkv if len(qkv) == 2 else expected(*qkv, mask, bias, scale, post)
+        if not same(out, want_out) or (lse is not None and want_lse is not None and not same(lse, want_lse)):
             wrong.append(f"{name}: off by {np.abs(out - want_out).max() if out.size else 0}")
     print(f"{len(CASES)} cases, {len(wrong)} wrong")
     sys.exit("\n".join(wrong) if wrong else 0)

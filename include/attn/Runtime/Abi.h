@@ -69,6 +69,7 @@ typedef struct {
 /* One attention op of a function. */
 typedef struct {
   int64_t query, key, value, out, lse;               /* tensor indices; lse is -1 where it is not asked for */
+  int64_t joined_out, joined_lse;                    /* over other keys, to take part in the softmax; -1: none */
   int64_t num_captured, captured[ATTN_MAX_OPERANDS]; /* tensor indices, in the order of the task's captured operands */
   int64_t num_tables;
   AttnTable tables[ATTN_MAX_TABLES];

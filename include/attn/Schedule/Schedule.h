@@ -25,6 +25,12 @@ struct ScheduleChoice {
 /// cache.
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides = {});
 
+/// Runs unions of patterns, where that is less work, as attentions that join: see SplitUnion.cpp. For a CPU.
+void splitUnions(mlir::Operation *root, const TargetModel &target, const ScheduleOverrides &overrides = {});
+
+/// Keys in which masks are told apart.
+int64_t getGranule(const ScheduleOverrides &overrides);
+
 /// What a block of threads takes of a multiprocessor, by our estimate.
 struct GPUResources {
   int64_t registers;   // of a thread

@@ -271,6 +271,8 @@ FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
   record.value = place(launch.getInputs()[2]);
   record.out = place(launch.getOutputs()[0]);
   record.lse = launch.getOutputs().size() > 1 ? place(launch.getOutputs()[1]) : -1;
+  record.joined_out = launch.getJoinedOutput() ? place(launch.getJoinedOutput()) : -1;
+  record.joined_lse = launch.getJoinedOutput() ? place(launch.getJoinedLse()) : -1;
   for (Value captured : launch.getInputs().drop_front(3)) {
     if (record.num_captured == ATTN_MAX_OPERANDS)
       return launch.emitError() << "reads more than " << int(ATTN_MAX_OPERANDS) << " captured tensors";

@@ -467,7 +467,7 @@ func.func private @f() attributes {s = #s}
 
 // Clauses: unknown.
 func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, score, mask and schedule}}
+  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, join, score, mask and schedule}}
   %o = attn.attention %t, %t, %t offset(3) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
@@ -487,5 +487,32 @@ func.func @f(%t: tensor<?x?x?x64xf32>) {
 func.func @f(%t: tensor<?x?x?x64xf32>) {
   // expected-error@+1 {{expected one of [top_left, bottom_right]}}
   %o = attn.attention %t, %t, %t align(middle) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A15: type of the output.
+func.func @f(%t: tensor<?x?x?x64xf32>, %o: tensor<?x?x?x64xf16>, %z: tensor<?x?x?xf32>) {
+  // expected-error@+1 {{joins an output of type 'tensor<?x?x?x64xf16>' where its own is 'tensor<?x?x?x64xf32>'; give one of the same rank and element type (A15)}}
+  %r = attn.attention %t, %t, %t join(%o, %z : tensor<?x?x?x64xf16>, tensor<?x?x?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A15: type of the log-sum-exp.
+func.func @f(%t: tensor<?x?x?x64xf32>, %o: tensor<?x?x?x64xf32>, %z: tensor<?x?xf32>) {
+  // expected-error@+1 {{joins a log-sum-exp of type 'tensor<?x?xf32>'; give a tensor [batch, heads, tokens] of f32 (A15)}}
+  %r = attn.attention %t, %t, %t join(%o, %z : tensor<?x?x?x64xf32>, tensor<?x?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A15: value_dim.
+func.func @f(%t: tensor<?x?x?x64xf32>, %o: tensor<?x?x?x32xf32>, %z: tensor<?x?x?xf32>) {
+  // expected-error@+1 {{joined output and output differ in value_dim: 32 (dimension 3 of 'tensor<?x?x?x32xf32>') and 64 (dimension 3 of 'tensor<?x?x?x64xf32>'); make them equal (A15)}}
+  %r = attn.attention %t, %t, %t join(%o, %z : tensor<?x?x?x32xf32>, tensor<?x?x?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }

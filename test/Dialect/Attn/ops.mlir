@@ -35,6 +35,16 @@ func.func @clauses(%q: !t, %k: !t, %v: !t, %slope: tensor<?xf32>) -> (!t, tensor
   return %o, %lse : !t, tensor<?x?x?xf32>
 }
 
+// Two segments in one softmax.
+// CHECK-LABEL: func @join
+func.func @join(%q: !t, %k: !t, %v: !t, %km: !t, %vm: !t) -> !t {
+  // CHECK: %[[M:.*]]:2 = attn.attention
+  %m, %z = attn.attention %q, %km, %vm : !t, !t, !t -> !t, tensor<?x?x?xf32>
+  // CHECK-NEXT: attn.attention %{{.*}}, %{{.*}}, %{{.*}} join(%[[M]]#0, %[[M]]#1 : tensor<?x?x?x64xf32>, tensor<?x?x?xf32>) mask(causal) : tensor
+  %o = attn.attention %q, %k, %v mask(causal) join(%m, %z : !t, tensor<?x?x?xf32>) : !t, !t, !t -> !t
+  return %o : !t
+}
+
 // No clause; grouped heads; value_dim differs from head_dim; a scale that is not f64.
 // CHECK-LABEL: func @plain
 func.func @plain(%q: tensor<2x8x100x64xbf16>, %k: tensor<2x2x300x64xbf16>, %v: tensor<2x2x300x32xbf16>) -> tensor<2x8x100x32xbf16> {

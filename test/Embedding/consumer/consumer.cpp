@@ -31,10 +31,8 @@ static void buildFunction(OpBuilder &builder, ModuleOp module) {
   auto func = func::FuncOp::create(builder, loc, "f", builder.getFunctionType({tensor, tensor, tensor}, {tensor}));
   Block *body = func.addEntryBlock();
   builder.setInsertionPointToEnd(body);
-  OperationState state(loc, attn::AttentionOp::getOperationName(), body->getArguments(), tensor);
-  state.addRegion();
-  state.addRegion();
-  auto attention = cast<attn::AttentionOp>(builder.create(state));
+  ValueRange qkv = body->getArguments();
+  auto attention = attn::AttentionOp::create(builder, loc, qkv[0], qkv[1], qkv[2], tensor);
   buildMask(builder, attention);
   func::ReturnOp::create(builder, loc, attention.getOutput());
 }

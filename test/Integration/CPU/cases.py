@@ -301,6 +301,37 @@ def split_keys(s):
     s.expect(all(runs) and runs[0] != runs[1], "--split=128 changes no bit: keys were not split")
 
 
+def join(s):
+    """Two or three segments in one softmax; rows that keep nothing in one or all; what is joined by the caller."""
+    t, z = "tensor<?x?x?x?xf32>", "tensor<?x?x?xf32>"
+    soft = " score { " + " ".join(["^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):", "%c = arith.constant 2.0 : f32",
+                                   "%x = arith.mulf %s, %c : f32", "attn.yield %x : f32"]) + " }"
+    sizes = ["B=2,H=4,Hkv=2,N=1,M=3,D=24", "B=1,H=2,N=65,M=130,D=40,Dv=72", "B=1,H=1,N=137,M=64,D=64"]
+    for first in ("", "mask(causal)", "mask(same_column(width = 5))", "mask(causal and not window(left = 20))"):
+        for second in ("", "align(bottom_right) mask(causal)", "mask(stride(size = 7) and causal)", soft + " mask(window(left = 3))"):
+            spec = (f"func.func @f(%q: {t}, %k: {t}, %v: {t}, %km: {t}, %vm: {t}) -> ({t}, {z}) {{\n"
+                    f"  %m, %y = attn.attention %q, %km, %vm {first} : {t}, {t}, {t} -> {t}, {z}\n"
+                    f"  %out, %lse = attn.attention %q, %k, %v join(%m, %y : {t}, {z}) {second} : {t}, {t}, {t} -> {t}, {z}\n"
+                    f"  return %out, %lse : {t}, {z}\n}}\n")
+            s.check(f"'{first}' then '{second}'", spec, sizes)
+            s.check(f"'{first}' then '{second}', split keys", spec, "B=1,H=1,N=3,M=900,D=32", "--split=64")
+    given = attention("causal", lse=True, join=f"%o0, %z0 : {t}, {z}", args=f"%o0: {t}, %z0: {z}")
+    s.check("given", given, sizes[1:])
+    rows = 2 * 3
+    files = {"o0": write_npy(s.path("o0.npy"), "f", [1, 2, 3, 8], [float("nan")] * rows * 8),
+             "z0": write_npy(s.path("z0.npy"), "f", [1, 2, 3], [-INF] * rows)}
+    s.check("nothing joined", given, "M=5", files=files)
+    files = {"o0": write_npy(s.path("o1.npy"), "f", [1, 2, 3, 8], [2.5] * rows * 8),
+             "z0": write_npy(s.path("z1.npy"), "f", [1, 2, 3], [-3e38, 3e38, INF, 1e30, -200.0, 90.0])}
+    s.check("log-sum-exps far away", given, "M=5", files=files)
+    values = s.results("no keys", given, ("out",), "--random=M=0", *(f"--input={key}={path}" for key, path in files.items()))
+    s.expect(values and all(x == 2.5 for x in values["out"]), "without keys the output is what is joined")
+    for mask in ("causal and (window(left = 40) or stride(size = 64))", "causal and (stride(size = 96) or window(left = 10) or prefix(length = 3))",
+                 "causal and (window(left = 40) or stride(size = 64)) and key_length(%n : tensor<?xi32>)"):
+        more = dict(args="%n: tensor<?xi32>") if "%n" in mask else {}
+        s.check(f"union: {mask}", attention(mask, lse=True, **more), ["H=2,N=700,D=32", "N=1,D=8", "N=97,M=300,D=16"])
+
+
 def large_scores(s):
     """C19: biases of -3.4e38, -1e4, -inf and +inf, scores far from 0; the running maximum loses no row."""
     add = index_region(["%x = tensor.extract %bias[%i, %j] : tensor<?x?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])

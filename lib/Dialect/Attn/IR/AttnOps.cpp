@@ -55,7 +55,7 @@ public:
     StringRef name;
     SMLoc loc = parser.getCurrentLocation();
     llvm::SmallDenseSet<StringRef> seen;
-    while (succeeded(parser.parseOptionalKeyword(&name, {"scale", "align", "score", "mask", "schedule"}))) {
+    while (succeeded(parser.parseOptionalKeyword(&name, {"scale", "align", "join", "score", "mask", "schedule"}))) {
       if (!seen.insert(name).second)
         return parser.emitError(loc) << "the clause '" << name << "' is given twice";
       if (parseClause(name))
@@ -64,9 +64,11 @@ public:
     }
     if (succeeded(parser.parseOptionalKeyword(&name)))
       return parser.emitError(loc) << "unknown clause '" << name
-                                   << "'; known are scale, align, score, mask and schedule";
+                                   << "'; known are scale, align, join, score, mask and schedule";
     return parser.parseOptionalAttrDict(result.attributes);
   }
+
+  SmallVector<Value, 2> joined; // output and log-sum-exp, or none
 
 private:
   ParseResult parseClause(StringRef name) {
@@ -76,7 +78,19 @@ private:
       return parseAlign();
     if (name == "score")
       return parser.parseRegion(*score);
+    if (name == "join")
+      return parseJoin();
     return name == "mask" ? parseMask() : parseSchedule();
+  }
+
+  ParseResult parseJoin() {
+    SMLoc loc = parser.getCurrentLocation();
+    SmallVector<OpAsmParser::UnresolvedOperand, 2> operands;
+    SmallVector<Type, 2> types;
+    if (parser.parseLParen() || parser.parseOperandList(operands, /*requiredOperandCount=*/2) ||
+        parser.parseColonTypeList(types) || parser.parseRParen())
+      return failure();
+    return parser.resolveOperands(operands, types, loc, joined);
   }
 
   ParseResult parseMask() {
@@ -123,11 +137,24 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Type, 3> types;
   SmallVector<Type, 2> results;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseOperandList(operands, /*requiredOperandCount=*/3) || ClauseParser(parser, result).parse() ||
-      parser.parseColonTypeList(types) || parser.parseArrow() || parser.parseTypeList(results))
+  ClauseParser clauses(parser, result);
+  if (parser.parseOperandList(operands, /*requiredOperandCount=*/3) || clauses.parse() ||
+      parser.parseColonTypeList(types) || parser.parseArrow() || parser.parseTypeList(results) ||
+      parser.resolveOperands(operands, types, loc, result.operands))
     return failure();
   result.addTypes(results);
-  return parser.resolveOperands(operands, types, loc, result.operands);
+  result.addOperands(clauses.joined);
+  int32_t one = clauses.joined.empty() ? 0 : 1;
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, one, one};
+  return success();
+}
+
+void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query, Value key, Value value, Type output) {
+  state.addOperands({query, key, value});
+  state.addTypes(output);
+  state.addRegion();
+  state.addRegion();
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0};
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,7 +179,8 @@ static void printMask(OpAsmPrinter &p, Region &region) {
 }
 
 void AttentionOp::print(OpAsmPrinter &p) {
-  p << ' ' << getOperands();
+  Value inputs[] = {getQuery(), getKey(), getValue()};
+  p << ' ' << ValueRange(inputs);
   if (FloatAttr scale = getScaleAttr()) {
     p << " scale(";
     scale.getType().isF64() ? p.printAttributeWithoutType(scale)
@@ -161,12 +189,15 @@ void AttentionOp::print(OpAsmPrinter &p) {
   }
   if (getAlign() != Align::TopLeft)
     p << " align(" << stringifyAlign(getAlign()) << ')';
+  if (Value output = getJoinedOutput())
+    p << " join(" << output << ", " << getJoinedLse() << " : " << output.getType() << ", " << getJoinedLse().getType()
+      << ')';
   printScore(p, getScore());
   printMask(p, getMask());
   if (ScheduleAttr schedule = getScheduleAttr())
     p << " schedule(" << schedule << ')';
-  p.printOptionalAttrDict((*this)->getAttrs(), {"scale", "align", "schedule"});
-  p << " : " << getOperandTypes() << " -> " << getResultTypes();
+  p.printOptionalAttrDict((*this)->getAttrs(), {"scale", "align", "schedule", getOperandSegmentSizeAttr()});
+  p << " : " << ValueRange(inputs).getTypes() << " -> " << getResultTypes();
 }
 
 #define GET_OP_CLASSES

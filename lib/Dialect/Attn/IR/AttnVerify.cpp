@@ -99,6 +99,29 @@ static LogicalResult verifyResults(AttentionOp op) {
                  failed(verifyEqual(op, "tokens", {"lse", lse, Tokens}, {"query", q, Tokens}, "(A6)")));
 }
 
+// The log-sum-exp of the result may be absent, so what is joined is held to what that would be.
+static LogicalResult verifyJoined(AttentionOp op) {
+  if (!op.getJoinedOutput() != !op.getJoinedLse())
+    return op.emitOpError("joins an output without its log-sum-exp, or the other way; give both (A15)");
+  if (!op.getJoinedOutput())
+    return success();
+  auto output = cast<RankedTensorType>(op.getJoinedOutput().getType());
+  auto lse = cast<RankedTensorType>(op.getJoinedLse().getType());
+  RankedTensorType out = op.getOutputType();
+  if (output.getRank() != 4 || output.getElementType() != out.getElementType())
+    return op.emitOpError() << "joins an output of type " << output << " where its own is " << out
+                            << "; give one of the same rank and element type (A15)";
+  if (lse.getRank() != 3 || !lse.getElementType().isF32())
+    return op.emitOpError() << "joins a log-sum-exp of type " << lse
+                            << "; give a tensor [batch, heads, tokens] of f32 (A15)";
+  StringRef names[] = {"batch", "heads", "tokens", "value_dim"};
+  for (unsigned d : {Batch, Heads, Tokens, Features})
+    if (failed(verifyEqual(op, names[d], {"joined output", output, d}, {"output", out, d}, "(A15)")) ||
+        (d != Features && failed(verifyEqual(op, names[d], {"joined lse", lse, d}, {"output", out, d}, "(A15)"))))
+      return failure();
+  return success();
+}
+
 static LogicalResult verifyLimits(AttentionOp op) {
   for (auto [name, type] :
        {std::pair<StringRef, RankedTensorType>("query", op.getQueryType()), {"value", op.getValueType()}}) {
@@ -118,7 +141,7 @@ static LogicalResult verifyLimits(AttentionOp op) {
 
 LogicalResult AttentionOp::verify() {
   return failure(failed(verifyRanks(*this)) || failed(verifyElementTypes(*this)) || failed(verifyInputs(*this)) ||
-                 failed(verifyResults(*this)) || failed(verifyLimits(*this)));
+                 failed(verifyResults(*this)) || failed(verifyJoined(*this)) || failed(verifyLimits(*this)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,7 +16,7 @@ def Attn_ScaleAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "floa
 }
 
 def Attn_AttentionOp : Attn_Op<"attention", [
-    Pure, SingleBlock, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    Pure, SingleBlock, AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "Softmax attention over the keys that a predicate keeps";
   let description = [{
     For every batch b, query head h and query row r with position i (`align`), over all key positions j:
@@ -50,6 +50,15 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `blocked(size, P)` is P over block numbers (position floordiv size); `column_in(%set : type)` and `row_in(%set : type)` are
     membership of j and i; `in_table(%lists : type)` inside `blocked` is membership of the key block in the list of the query block.
 
+    `join(%o, %z)` takes the output and the log-sum-exp of an attention of the same queries over other keys: both sets of keys share one
+    softmax. So a memory, global tokens or another round are attentions that follow each other, and a sink is an output of 0 with
+    its logit. A log-sum-exp of -inf joins nothing.
+
+    ```mlir
+    %m, %z = attn.attention %q, %km, %vm : !t, !t, !t -> !t, tensor<?x?x?xf32>
+    %o = attn.attention %q, %k, %v join(%m, %z : !t, tensor<?x?x?xf32>) mask(causal) : !t, !t, !t -> !t
+    ```
+
     Numerics: products, softmax and sums in f32 whatever the element type. A masked key takes no part, not even by a NaN in its
     row. A score of -inf counts as masked, +inf as the largest finite number. A row that keeps nothing gives output 0 and lse -inf.
 
@@ -68,11 +77,13 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     - A12: a value from outside is a captured tensor, read by tensor.extract, tensor.dim or a predicate, or a scalar constant
     - A13: captured tensors are ranked, of such scalars
     - A14: the mask may keep something
+    - A15: what is joined has the types of output and lse
 
     Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
   }];
   let arguments = (ins
     AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+    Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse,
     OptionalAttr<Attn_ScaleAttr>:$scale,
     DefaultValuedAttr<Attn_AlignAttr, "::attn::Align::TopLeft">:$align,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
@@ -82,6 +93,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let hasCanonicalizeMethod = 1;
+  let builders = [
+    /// Without clauses; its regions are empty.
+    OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value, "::mlir::Type":$output)>
+  ];
   let extraClassDeclaration = [{
     /// The block of the mask or score region; null where there is none.
     ::mlir::Block *getMaskBlock() { return getMask().empty() ? nullptr : &getMask().front(); }

@@ -45,18 +45,23 @@ def AttnTile_KernelOp : AttnTile_Op<"kernel", [Symbol, DeclareOpInterfaceMethods
   }];
 }
 
-def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Run a kernel over whole tensors";
   let description = [{
     Operands are query, key, value, then the captured tensors in the order of the kernel's task function; results are the
-    output and, where asked for, the log-sum-exp.
+    output and, where asked for, the log-sum-exp. With `join`, an output and a log-sum-exp over other keys take part in the
+    softmax: the runtime merges them with the partial results of the tasks.
 
     - T8: `kernel` is an attn_tile.kernel; its task function takes memrefs of these inputs and outputs, and one more for each
       of its tables of members
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs,
+                       Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
-  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+  let assemblyFormat = [{
+    $kernel `(` $inputs `)` (`join` `(` $joinedOutput^ `,` $joinedLse `:` type($joinedOutput) `,` type($joinedLse) `)`)?
+    attr-dict `:` functional-type($inputs, $outputs)
+  }];
 }
 
 def AttnTile_SlotOp : AttnTile_Op<"slot", [Pure]> {
