@@ -80,14 +80,16 @@ struct Case {
   std::vector<Tensor> tensors;
   std::vector<Attention> ops;
   std::vector<Variant> variants;
+  std::string element = "f32"; // of queries, keys, values and outputs
   std::string cpu = "native";
+  std::string chip; // a GPU in the emulator instead of the CPU; empty: none
   ScheduleOverrides schedule;
 
   const Tensor *find(llvm::StringRef name) const;
 };
 
-/// The case number `number` of a seed.
-Case drawCase(uint64_t seed, uint64_t number);
+/// The case number `number` of a seed, for a GPU where `chip` names one.
+Case drawCase(uint64_t seed, uint64_t number, const std::string &chip = "");
 
 /// The spec as text.
 std::string render(const Case &drawn);

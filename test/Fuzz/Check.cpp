@@ -291,7 +291,7 @@ void Checker::write(const HostTensors &inputs, const Variant &variant) {
   static const char *const guards[] = {"none", "after", "before"};
   std::error_code error = llvm::sys::fs::create_directories(folder);
   std::string command = "attn-run " + folder + "/spec.mlir --check --cpu=" + drawn.cpu +
-                        " --strides=" + layouts[int(variant.layout)] +
+                        (drawn.chip.empty() ? "" : " --target=cuda-emulated --chip=" + drawn.chip) + " --strides=" + layouts[int(variant.layout)] +
                         (variant.guard == Guard::None ? "" : std::string(" --guard=") + guards[int(variant.guard)]) +
                         " --threads=" + std::to_string(variant.threads);
   llvm::raw_fd_ostream(folder + "/spec.mlir", error) << render(drawn);
@@ -318,9 +318,9 @@ Outcome Checker::runVariant(const run::Kernel &kernel, size_t number) {
   auto shapes = getResultShapes(func, inputs);
   if (!shapes)
     return fail("extents", where + toString(shapes.takeError()) + "\n");
-  for (auto &shape : *shapes)
-    outputs.push_back(llvm::cantFail(
-        run::PlacedTensor::create(shape, Float32Type::get(&context), false, variant.layout, variant.guard)));
+  for (auto [shape, type] : llvm::zip_equal(*shapes, func.getResultTypes()))
+    outputs.push_back(llvm::cantFail(run::PlacedTensor::create(shape, cast<RankedTensorType>(type).getElementType(),
+                                                               false, variant.layout, variant.guard)));
   for (auto &tensor : placed)
     in.push_back(tensor.getDLTensor());
   for (auto &tensor : outputs)
@@ -372,6 +372,13 @@ Outcome Checker::run() {
   RunOptions options;
   options.cpu = drawn.cpu;
   options.schedule = drawn.schedule;
+  if (!drawn.chip.empty()) {
+    std::string error;
+    FailureOr<GPUModel> gpu = GPUModel::get(drawn.chip, error);
+    if (failed(gpu))
+      return fail("chip", error + "\n");
+    options.gpu = *gpu;
+  }
   llvm::Expected<run::Kernel> kernel = run::Kernel::compile(func, options);
   if (!kernel) {
     std::string message = toString(kernel.takeError());

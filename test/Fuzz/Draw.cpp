@@ -3,9 +3,12 @@
 
 namespace attn::fuzz {
 
-Generator::Generator(uint64_t seed, uint64_t number) {
+Generator::Generator(uint64_t seed, uint64_t number, const std::string &chip) {
   std::seed_seq sequence{uint32_t(seed), uint32_t(seed >> 32), uint32_t(number), uint32_t(number >> 32)};
   random.seed(sequence);
+  drawn.chip = chip;
+  if (!chip.empty())
+    drawn.element = pick({"f16", "bf16", "f32"});
 }
 
 Extent Generator::fresh(int64_t multiple) {
@@ -16,10 +19,17 @@ Extent Generator::fresh(int64_t multiple) {
   return extent;
 }
 
+/// A head_dim; GPU kernels need to know it.
+Extent Generator::freshDim() {
+  Extent extent = fresh();
+  drawn.isStatic.back() = drawn.isStatic.back() || !drawn.chip.empty();
+  return extent;
+}
+
 std::string Generator::operand(const char *stem, std::vector<Extent> dims) {
   Tensor tensor;
   tensor.name = stem + text(int64_t(drawn.tensors.size()));
-  tensor.element = "f32";
+  tensor.element = drawn.element;
   tensor.dims = std::move(dims);
   drawn.tensors.push_back(tensor);
   return tensor.name;
@@ -33,8 +43,8 @@ void Generator::drawFirst() {
   op.queryHeads.multiple = chance(50) ? 1 : between(2, 4);
   op.queries = fresh();
   op.keys = chance(40) ? op.queries : fresh();
-  op.dim = fresh();
-  op.valueDim = chance(60) ? op.dim : fresh();
+  op.dim = freshDim();
+  op.valueDim = chance(60) ? op.dim : freshDim();
   op.query = operand("q", {op.batch, op.queryHeads, op.queries, op.dim});
   op.key = operand("k", {op.batch, op.keyHeads, op.keys, op.dim});
   op.value = chance(5) && op.valueDim.variable == op.dim.variable
@@ -150,7 +160,11 @@ Case Generator::draw() {
   drawVariants();
   drawn.cpu = pick({"native", "x86-64-v3", "x86-64"});
   int64_t lanes = drawn.cpu == "x86-64" ? 4 : drawn.cpu == "x86-64-v3" ? 8 : 16;
-  if (chance(50)) {
+  if (!drawn.chip.empty()) {
+    drawn.cpu = "native";
+    drawn.schedule.split = chance(50) ? 0 : pick<int64_t>({1, 16, 48, 128});
+    drawn.schedule.reindex = chance(70);
+  } else if (chance(50)) {
     drawn.schedule.queryTile = chance(50) ? 0 : lanes * between(1, 4);
     drawn.schedule.keyTile = chance(50) ? 0 : pick<int64_t>({16, 32, 48, 64, 256, 1, 5, 24});
     drawn.schedule.group = chance(50) ? 0 : pick<int64_t>({1, 2, 3});
@@ -195,6 +209,6 @@ Extent Generator::covering(char place, int64_t divisor) {
   return extent;
 }
 
-Case drawCase(uint64_t seed, uint64_t number) { return Generator(seed, number).draw(); }
+Case drawCase(uint64_t seed, uint64_t number, const std::string &chip) { return Generator(seed, number, chip).draw(); }
 
 } // namespace attn::fuzz

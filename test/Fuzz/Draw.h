@@ -9,7 +9,7 @@ namespace attn::fuzz {
 
 class Generator {
 public:
-  explicit Generator(uint64_t seed, uint64_t number);
+  Generator(uint64_t seed, uint64_t number, const std::string &chip);
   Case draw();
 
 private:
@@ -31,6 +31,7 @@ private:
   void drawVariants();
   void drawVariables(Variant &variant);
   Extent fresh(int64_t multiple = 1);
+  Extent freshDim();
   std::string operand(const char *stem, std::vector<Extent> dims);
 
   // Captured tensors: answers the name

@@ -175,7 +175,7 @@ std::string render(const Case &drawn) {
       add(arguments, "%" + tensor.name + ": !" + tensor.name);
   }
   for (const Attention &op : drawn.ops) {
-    os << "!" << op.output << " = " << typeOf(drawn, {op.batch, op.queryHeads, op.queries, op.valueDim}, "f32") << "\n";
+    os << "!" << op.output << " = " << typeOf(drawn, {op.batch, op.queryHeads, op.queries, op.valueDim}, drawn.element) << "\n";
     if (op.returned)
       add(results, "%" + op.output), add(types, "!" + op.output);
     if (!op.lse)

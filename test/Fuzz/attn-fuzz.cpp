@@ -27,6 +27,8 @@ cl::opt<double> seconds("seconds", cl::desc("How long to draw cases (50)"), cl::
 cl::opt<uint64_t> cases("cases", cl::desc("At most so many cases"), cl::init(UINT64_MAX), cl::cat(category));
 cl::opt<uint64_t> first("first", cl::desc("Number of the first case (0)"), cl::init(0), cl::cat(category));
 cl::opt<int64_t> only("case", cl::desc("Run this case alone"), cl::init(-1), cl::cat(category));
+cl::opt<std::string> chip("chip", cl::desc("Run the cases in the emulator of this GPU (none)"), cl::value_desc("NAME"),
+                          cl::cat(category));
 cl::opt<bool> print("print", cl::desc("Print the specs only"), cl::cat(category));
 cl::opt<bool> here("here", cl::desc("With --case: in this process, for a debugger"), cl::cat(category));
 cl::opt<unsigned> failures("failures", cl::desc("Stop after so many failing cases (1)"), cl::init(1),
@@ -41,7 +43,8 @@ constexpr unsigned kTimeout = 60; // of one case
 /// The failing case as small as it gets, as text, as files and as a command.
 void report(uint64_t number, const Case &drawn, const Outcome &outcome) {
   outs() << "FAILED: case " << number << ", " << outcome.kind << ": " << outcome.message
-         << "  again: attn-fuzz --seed=" << seed << " --case=" << number << "\n";
+         << "  again: attn-fuzz --seed=" << seed << " --case=" << number
+         << (chip.empty() ? "" : " --chip=" + chip) << "\n";
   outs().flush();
   Case small = shrink(drawn, outcome, shrinking);
   std::string where = folder + "/" + std::to_string(seed) + "-" + std::to_string(number);
@@ -109,7 +112,7 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Random specs: compiled code against the reference\n");
   if (only >= 0) {
-    Case drawn = drawCase(seed, uint64_t(only));
+    Case drawn = drawCase(seed, uint64_t(only), chip);
     outs() << render(drawn);
     outs().flush();
     Outcome outcome = print ? Outcome() : here ? check(drawn) : checkApart(drawn);
@@ -119,7 +122,7 @@ int main(int argc, char **argv) {
   auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   uint64_t number = first, rejected = 0, failed = 0;
   for (; number - first < cases && failed < failures && std::chrono::steady_clock::now() < end; ++number) {
-    Case drawn = drawCase(seed, number);
+    Case drawn = drawCase(seed, number, chip);
     if (print) {
       outs() << "// case " << number << "\n" << render(drawn);
       continue;
