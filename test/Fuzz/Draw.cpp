@@ -9,6 +9,8 @@ Generator::Generator(uint64_t seed, uint64_t number, const std::string &chip) {
   drawn.chip = chip;
   if (!chip.empty())
     drawn.element = pick({"f16", "bf16", "f32"});
+  else if (chance(25))
+    drawn.element = pick({"f16", "bf16"});
 }
 
 Extent Generator::fresh(int64_t multiple) {

@@ -37,6 +37,9 @@ tile::SlotOp findSlot(Value state) {
   }
 }
 
+/// Are query, key and value of a task f16 or bf16?
+bool isNarrow(func::FuncOp task) { return !cast<MemRefType>(task.getArgumentTypes()[0]).getElementType().isF32(); }
+
 class TaskConverter {
 public:
   TaskConverter(func::FuncOp task, ModuleOp module, RegisterBlock block)
@@ -45,11 +48,17 @@ public:
   void run();
 
 private:
-  /// The memory behind a state and what every micro-kernel takes first: slot, head_dim, value_dim.
+  /// The memory behind a state and what every micro-kernel takes first: slot, head_dim, value_dim; and for all states
+  /// of a task the weights of a tile, its keys and its values as f32.
   struct Place {
     Values arguments;
-    Value weights;
+    Value weights, keys, values;
   };
+  /// Rows of f32 and the first one.
+  struct Rows {
+    Value matrix, first;
+  };
+  Rows inF32(Value state, Value matrix, Value row, Value count, bool isKey);
   Place &place(Value state);
   MicroKernels &kernels(Value state);
   Value call(func::FuncOp fn, ValueRange arguments);
@@ -75,7 +84,8 @@ Value TaskConverter::flat(Value memref, OpFoldResult offset, Value size) {
   return view.getType() == type ? view : memref::CastOp::create(builder, memref.getLoc(), type, view).getResult();
 }
 
-// Weights of a tile lie at the start of the workspace, the slots behind them.
+// At the start of the workspace lie the weights of a tile, then its keys and values where these are not f32; behind
+// them the slots.
 TaskConverter::Place &TaskConverter::place(Value state) {
   tile::SlotOp slot = findSlot(state);
   Place &place = places[slot];
@@ -88,10 +98,16 @@ TaskConverter::Place &TaskConverter::place(Value state) {
   Value dim = type.getDim() >= 0 ? e.index(type.getDim()) : slot.getDim();
   Value valueDim = type.getValueDim() >= 0 ? e.index(type.getValueDim()) : slot.getValueDim();
   Value weights = e.index(slot.getKeyTile() * type.getQueries());
-  Value size = e.mul(e.add(e.add(dim, valueDim), kSlotRows), type.getQueries());
-  Value offset = e.add(weights, e.mul(slot.getIndex(), size));
-  place.arguments = {flat(slot.getWorkspace(), offset, size), dim, valueDim};
+  Value size = e.mul(e.add(e.add(dim, valueDim), kSlotRows), type.getQueries()), start = weights;
   place.weights = flat(slot.getWorkspace(), builder.getIndexAttr(0), weights);
+  if (isNarrow(task)) {
+    Value keys = e.mul(dim, slot.getKeyTile()), values = e.mul(valueDim, slot.getKeyTile());
+    place.keys = flat(slot.getWorkspace(), start, keys);
+    start = e.add(start, keys);
+    place.values = flat(slot.getWorkspace(), start, values);
+    start = e.add(start, values);
+  }
+  place.arguments = {flat(slot.getWorkspace(), e.add(start, e.mul(slot.getIndex(), size)), size), dim, valueDim};
   return place;
 }
 
@@ -112,6 +128,25 @@ Values TaskConverter::withPlace(Value state, std::initializer_list<Value> more) 
   return all;
 }
 
+// Rows are widened once for a query tile, which costs two in a hundred of its products.
+TaskConverter::Rows TaskConverter::inF32(Value state, Value matrix, Value row, Value count, bool isKey) {
+  auto type = cast<MemRefType>(matrix.getType());
+  if (type.getElementType().isF32())
+    return {matrix, row};
+  Place &at = place(state);
+  Emit e(builder, matrix.getLoc(), block.lanes);
+  Value columns = at.arguments[isKey ? 1 : 2], memory = isKey ? at.keys : at.values;
+  call(kernels(state).widen(type), {matrix, row, count, columns, memory});
+  auto strides = StridedLayoutAttr::get(builder.getContext(), ShapedType::kDynamic, {ShapedType::kDynamic, 1});
+  auto wide = MemRefType::get(type.getShape(), builder.getF32Type(), strides);
+  OpFoldResult width = type.isDynamicDim(1) ? OpFoldResult(columns) : builder.getIndexAttr(type.getDimSize(1));
+  auto description = memref::ExtractStridedMetadataOp::create(builder, matrix.getLoc(), memory);
+  Value rows = memref::ReinterpretCastOp::create(
+      builder, matrix.getLoc(), wide, description.getBaseBuffer(), OpFoldResult(description.getOffset()),
+      ArrayRef<OpFoldResult>{count, width}, ArrayRef<OpFoldResult>{columns, builder.getIndexAttr(1)});
+  return {rows, e.index(0)};
+}
+
 // Too low a reference shows in the weights, and the tile is done once more.
 void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
   Value state = op.getState(), scores = op.getScores();
@@ -122,11 +157,12 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
   if (modify)
     scores = modify.getTile();
   auto score = scores.getDefiningOp<tile::ScoreOp>();
-  auto key = cast<MemRefType>(score.getKey().getType());
+  Rows rows = inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true);
+  auto key = cast<MemRefType>(rows.matrix.getType());
   func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
 
   Emit e(builder, op.getLoc(), block.lanes);
-  Values args = withPlace(state, {place(state).weights, score.getKey(), score.getRow(), score.getCount()});
+  Values args = withPlace(state, {place(state).weights, rows.matrix, rows.first, score.getCount()});
   auto coordinates = [&](auto region) {
     args.append({region.getBatch(), region.getHead(), region.getQuery(), region.getKey(), region.getNumQueries(),
                  region.getNumKeys()});
@@ -154,8 +190,9 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
 // What is done again exactly without a region has no other use for the fast code that leaves out masked keys.
 void TaskConverter::convertAccumulate(tile::AccumulateOp op) {
   MicroKernels &kernel = kernels(op.getState());
-  auto value = cast<MemRefType>(op.getValue().getType());
-  Values args = withPlace(op.getState(), {place(op.getState()).weights, op.getValue(), op.getRow(), op.getCount()});
+  Rows rows = inF32(op.getState(), op.getValue(), op.getRow(), op.getCount(), /*isKey=*/false);
+  auto value = cast<MemRefType>(rows.matrix.getType());
+  Values args = withPlace(op.getState(), {place(op.getState()).weights, rows.matrix, rows.first, op.getCount()});
   auto softmax = op.getWeights().getDefiningOp<tile::SoftmaxOp>();
   if (!softmax.getExact() || !softmax.getScores().getDefiningOp<tile::ScoreOp>()) {
     call(kernel.accumulate(value, op.getSkipZero()), args);
@@ -220,31 +257,18 @@ void TaskConverter::run() {
     }
 }
 
-/// The micro-kernels are written for f32.
-LogicalResult checkElementTypes(ModuleOp module) {
-  WalkResult result = module.walk([](tile::BeginOp op) {
-    Type type = cast<MemRefType>(op.getQuery().getType()).getElementType();
-    if (type.isF32())
-      return WalkResult::advance();
-    op.emitError("element type ") << type << " has no CPU code yet; use f32 tensors";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
-/// A workspace holds the weights of a tile, then one slot per query tile of a task.
-void setScratch(tile::KernelOp kernel) {
+/// A workspace holds the weights of a tile, its keys and values as f32, then one slot per query tile of a task.
+void setScratch(tile::KernelOp kernel, func::FuncOp task) {
   tile::KernelConfig numbers = kernel.getNumbers();
   int64_t queries = std::max(numbers.query_tile, numbers.tail_tile), slots = numbers.group_tiles * queries;
-  kernel.setScratch(ArrayRef<int64_t>{numbers.key_tile * queries + kSlotRows * slots, slots, slots});
+  int64_t floats = slots + (isNarrow(task) ? numbers.key_tile : 0);
+  kernel.setScratch(ArrayRef<int64_t>{numbers.key_tile * queries + kSlotRows * slots, floats, floats});
 }
 
 struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (failed(checkElementTypes(getOperation())))
-      return signalPassFailure();
     RegisterBlock block{lanes, rows, avx512Exp ? ExpForm::AVX512 : ExpForm::Portable};
     SmallVector<func::FuncOp> tasks;
     tile::SlotOp odd;
@@ -266,7 +290,7 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
       TaskConverter(task, getOperation(), block).run();
     }
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      setScratch(kernel);
+      setScratch(kernel, getOperation().lookupSymbol<func::FuncOp>(kernel.getTask()));
 
     // Loops no longer carry states: folding that away leaves the slots without uses.
     RewritePatternSet patterns(&getContext());

@@ -35,6 +35,33 @@ void Emit::ifThen(Value condition, llvm::function_ref<void()> then, llvm::functi
   otherwise();
 }
 
+/// `type`, or a vector of it where x is one.
+static Type shapedAs(Value x, Type type) {
+  auto vector = dyn_cast<VectorType>(x.getType());
+  return vector ? Type(VectorType::get(vector.getShape(), type)) : type;
+}
+
+// A bf16 is the upper half of an f32: no vector of bf16 is left for LLVM to convert element by element.
+Value Emit::widen(Value x) {
+  Type element = getElementTypeOrSelf(x.getType());
+  if (element.isF32())
+    return x;
+  if (!element.isBF16())
+    return arith::ExtFOp::create(b, loc, shapedAs(x, b.getF32Type()), x);
+  Value bits = arith::BitcastOp::create(b, loc, shapedAs(x, b.getI16Type()), x);
+  Type wide = shapedAs(x, b.getI32Type());
+  Value half = arith::ExtUIOp::create(b, loc, wide, bits);
+  Value sixteen = arith::ConstantOp::create(
+      b, loc,
+      isa<VectorType>(wide) ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(wide), 16)) : b.getI32IntegerAttr(16));
+  return arith::BitcastOp::create(b, loc, shapedAs(x, b.getF32Type()), arith::ShLIOp::create(b, loc, half, sixteen));
+}
+
+Value Emit::narrow(Value x, Value memref) {
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  return element.isF32() ? x : arith::TruncFOp::create(b, loc, shapedAs(x, element), x).getResult();
+}
+
 // Minimax coefficients of 2^f on [0, 1) and on [-1/2, 1/2] among polynomials that are 1 at 0, so that powers of whole
 // numbers are exact; relative errors 8.3e-8 and 9.2e-8.
 static constexpr float kUpwards[] = {1, 0.6931513f, 0.24016444f, 0.055799913f, 0.009017031f, 0.00186713f};

@@ -68,6 +68,16 @@ public:
   Value vload(Value memref, ValueRange at) { return mlir::vector::LoadOp::create(b, loc, vec, memref, at); }
   void vstore(Value v, Value memref, ValueRange at) { mlir::vector::StoreOp::create(b, loc, v, memref, at); }
 
+  /// Elements of f32, f16 or bf16, as f32.
+  Value loadWide(Value memref, ValueRange at) { return widen(load(memref, at)); }
+  Value vloadWide(Value memref, ValueRange at) {
+    auto type = mlir::VectorType::get({lanes}, mlir::cast<mlir::MemRefType>(memref.getType()).getElementType());
+    return widen(mlir::vector::LoadOp::create(b, loc, type, memref, at));
+  }
+  /// The inverse, rounded to the nearest.
+  void storeNarrow(Value v, Value memref, ValueRange at) { store(narrow(v, memref), memref, at); }
+  void vstoreNarrow(Value v, Value memref, ValueRange at) { vstore(narrow(v, memref), memref, at); }
+
   Value fma(Value x, Value y, Value z) { return mlir::vector::FMAOp::create(b, loc, x, y, z); }
   Value addf(Value x, Value y) { return mlir::arith::AddFOp::create(b, loc, x, y); }
   Value subf(Value x, Value y) { return mlir::arith::SubFOp::create(b, loc, x, y); }
@@ -90,6 +100,10 @@ public:
   Reference reference(Value minusM, ExpForm form);
   /// x >= 0 or below, rounded up to a multiple of 1/4, in which 4 x is a whole number; x itself where it is large.
   Value roundUp(Value x);
+
+private:
+  Value widen(Value x);
+  Value narrow(Value x, Value memref);
 };
 
 } // namespace attn::cpu

@@ -83,6 +83,28 @@ func::FuncOp MicroKernels::transpose() {
 }
 
 //===----------------------------------------------------------------------===//
+// widen
+//===----------------------------------------------------------------------===//
+
+func::FuncOp MicroKernels::widen(MemRefType rows) {
+  Type index = IndexType::get(module.getContext());
+  std::string type;
+  llvm::raw_string_ostream(type) << rows.getElementType() << "x" << rows.getShape().back();
+  // rows, first row, number of rows, columns, floats
+  return build(prefix + ".widen." + type, {rows, index, index, index, slotType()}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value from = body.args[0], dim = dimArgument(e, rows.getShape().back(), body.args[3]), to = body.args[4];
+    Value whole = e.roundDown(dim, block.lanes);
+    e.loop(e.index(0), body.args[2], 1, [&](Value i) {
+      Value row = e.add(body.args[1], i), start = e.mul(i, dim);
+      e.loop(e.index(0), whole, block.lanes,
+             [&](Value d) { e.vstore(e.vloadWide(from, {row, d}), to, e.add(start, d)); });
+      e.loop(whole, dim, 1, [&](Value d) { e.store(e.loadWide(from, {row, d}), to, e.add(start, d)); });
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // begin, restart, check
 //===----------------------------------------------------------------------===//
 
@@ -100,12 +122,12 @@ static void guessReference(Emit &e, Value query, Value key, Value slot, Value ro
       Value q = e.min(e.add(row, i), lastQuery), k = e.max(e.min(e.add(q, own), lastKey), e.index(0));
       Value whole = e.roundDown(dim, e.lanes);
       Values sum = e.loop(e.index(0), whole, e.lanes, {e.splat(0)}, [&](Value d, ValueRange acc) {
-        return Values{e.fma(e.vload(query, {q, d}), e.vload(key, {k, d}), acc[0])};
+        return Values{e.fma(e.vloadWide(query, {q, d}), e.vloadWide(key, {k, d}), acc[0])};
       });
       Value dot =
           vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::ADD, sum[0], arith::FastMathFlags::reassoc);
       Values rest = e.loop(whole, dim, 1, {dot}, [&](Value d, ValueRange acc) {
-        return Values{e.addf(acc[0], e.mulf(e.load(query, {q, d}), e.load(key, {k, d})))};
+        return Values{e.addf(acc[0], e.mulf(e.loadWide(query, {q, d}), e.loadWide(key, {k, d})))};
       });
       Value guess = e.mulf(rest[0], minus);
       Value finite = e.cmpf(arith::CmpFPredicate::OEQ, e.subf(guess, guess), e.scalar(0));
@@ -146,7 +168,7 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
       e.loop(e.index(0), whole, block.lanes, [&](Value d) {
         e.loop(e.index(0), e.index(block.lanes), 1, [&](Value i) {
           Value r = e.min(e.add(row, e.add(j, i)), last);
-          e.vstore(e.mulf(e.vload(q, {r, d}), factor), square, e.mul(i, block.lanes));
+          e.vstore(e.mulf(e.vloadWide(q, {r, d}), factor), square, e.mul(i, block.lanes));
         });
         Value to = e.add(e.add(at.scaled, e.mul(d, queries)), j);
         func::CallOp::create(e.b, e.loc, transposed,
@@ -155,7 +177,7 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
       e.loop(whole, dim, 1, [&](Value d) {
         e.loop(e.index(0), e.index(block.lanes), 1, [&](Value i) {
           Value r = e.min(e.add(row, e.add(j, i)), last);
-          e.store(e.mulf(e.load(q, {r, d}), scale), slot, e.add(e.add(at.scaled, e.mul(d, queries)), e.add(j, i)));
+          e.store(e.mulf(e.loadWide(q, {r, d}), scale), slot, e.add(e.add(at.scaled, e.mul(d, queries)), e.add(j, i)));
         });
       });
     });
@@ -254,13 +276,14 @@ func::FuncOp MicroKernels::finish(MemRefType output, MemRefType lse) {
         Value from = e.add(e.add(at.output, e.mul(d, queries)), j);
         func::CallOp::create(e.b, e.loc, transposed,
                              ValueRange{slot, from, e.index(queries), square, e.index(0), e.index(block.lanes)});
-        e.loop(e.index(0), valid, 1,
-               [&](Value i) { e.vstore(e.vload(square, e.mul(i, block.lanes)), out, {e.add(row, e.add(j, i)), d}); });
+        e.loop(e.index(0), valid, 1, [&](Value i) {
+          e.vstoreNarrow(e.vload(square, e.mul(i, block.lanes)), out, {e.add(row, e.add(j, i)), d});
+        });
       });
       e.loop(whole, valueDim, 1, [&](Value d) {
         e.loop(e.index(0), valid, 1, [&](Value i) {
           Value x = e.load(slot, e.add(e.add(at.output, e.mul(d, queries)), e.add(j, i)));
-          e.store(x, out, {e.add(row, e.add(j, i)), d});
+          e.storeNarrow(x, out, {e.add(row, e.add(j, i)), d});
         });
       });
       if (!lse)

@@ -45,10 +45,12 @@ public:
     Value scaled, output; // offsets; -m, l and the next l are at 0, Q and 2Q
   };
 
-  // Each returns the function, building it on first use. Views of query, key, value and output are memref<?x(D)xf32>
-  // with any row stride.
+  // Each returns the function, building it on first use. Views of query, key, value and output are memref<?x(D)xT>
+  // with any row stride, T being f32, f16 or bf16; those of key and value that a tile reads are f32.
   mlir::func::FuncOp begin(mlir::MemRefType query, mlir::MemRefType key);
   mlir::func::FuncOp restart();
+  /// Rows of any type as rows of f32 that lie one after the other.
+  mlir::func::FuncOp widen(mlir::MemRefType rows);
   mlir::func::FuncOp check();
   mlir::func::FuncOp finish(mlir::MemRefType output, mlir::MemRefType lse);
   mlir::func::FuncOp finishPartial(mlir::MemRefType partials);

@@ -301,6 +301,29 @@ def split_keys(s):
     s.expect(all(runs) and runs[0] != runs[1], "--split=128 changes no bit: keys were not split")
 
 
+def types(s):
+    """f16 and bf16, summed in f32: every mask, head dims and sizes, layouts and guard pages, split keys, regions, CPUs."""
+    soft = index_region(["%c = arith.constant 3.0 : f32", "%x = arith.divf %s, %c : f32", "%z = math.tanh %x : f32",
+                         "%y = arith.mulf %z, %c : f32", "attn.yield %y : f32"])
+    sizes = ["B=2,H=4,Hkv=2,N=65,M=130,D=24,Dv=40", "N=1,M=1,D=1", "H=2,N=137,D=64"]
+    for element in ("f16", "bf16"):
+        for name in MASKS:
+            s.check(f"{element}, {name}", mask_spec(name, element=element), sizes)
+        for cpu in ("native", "x86-64-v3", "x86-64"):
+            for score in ("", soft):
+                spec = attention("causal", score=score, lse=True, element=element)
+                s.check(f"{element}, {cpu}", spec, sizes + ["N=33,M=500,D=31,Dv=72"], f"--cpu={cpu}")
+                s.check(f"{element}, {cpu}, split keys", spec, "H=1,N=3,M=900,D=40", f"--cpu={cpu}", "--split=64")
+        for dim in (1, 16, 31, 64, 72, 128, 256, 576):
+            s.check(f"{element}, head_dim {dim}", attention("window(left = 20)", element=element, dim=dim, value_dim=max(1, dim - 8)), "N=50,M=70")
+        for layout in ("bshd", "padded", "broadcast"):
+            for guard in ("after", "before"):
+                s.check(f"{element}, {layout}, guard {guard}", attention("causal", lse=True, element=element), ["B=2,H=2,N=70,D=40", "B=2,N=17,D=7"],
+                        f"--strides={layout}", f"--guard={guard}")
+        t, z = f"tensor<?x?x?x?x{element}>", "tensor<?x?x?xf32>"
+        s.check(f"{element}, joined", attention("causal", lse=True, element=element, join=f"%o0, %z0 : {t}, {z}", args=f"%o0: {t}, %z0: {z}"), sizes)
+
+
 def join(s):
     """Two or three segments in one softmax; rows that keep nothing in one or all; what is joined by the caller."""
     t, z = "tensor<?x?x?x?xf32>", "tensor<?x?x?xf32>"

@@ -49,6 +49,10 @@ def main(folder):
     for cpu in CPUS:
         if calls := undefined(cases, path, cpu):
             wrong += [f"{' '.join(cpu[:2])}: all ops together call {', '.join(sorted(calls))}", *blame(path, cpu)]
+        for element in ("f16", "bf16"):
+            spec = attention("causal", lse=True, element=element)
+            if calls := compiled(spec, path, "--threads=off", f"--triple={cpu[0]}", f"--cpu={cpu[1]}"):
+                wrong.append(f"{' '.join(cpu[:2])}: {element} tensors call {', '.join(sorted(calls))}")
     threads = {name for name in compiled(attention("causal"), path, "--threads=on") if not name.startswith("__kmpc_")}
     device = compiled(attention("causal", element="f16", dim=64), path, "--target=cuda") - DEVICE
     wrong += [f"an object {kind} calls {', '.join(sorted(calls))}" for kind, calls in (("with threads", threads), ("for a GPU", device)) if calls]
