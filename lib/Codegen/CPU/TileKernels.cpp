@@ -152,7 +152,8 @@ struct MicroKernels::TileCode {
     });
   }
 
-  /// Has some weight of the tile, whose sums are given, shown the reference to be far too low?
+  /// Has some weight of the tile, whose sums are given, shown the reference to be far too low? In natural units its
+  /// distance is rounded, so that it has to lie nearer.
   Value isHigh(ValueRange sums) {
     Value high, limit = e.splat(kernels.isNatural() ? 0x1p8f * float(kernels.keyTile) : 0x1p40f);
     for (auto [v, next] : llvm::enumerate(sums)) {

@@ -50,6 +50,7 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     shape.form = tensorCores && !shape.element.isF32() ? Form::TensorCores : Form::Plain;
     shape.asyncCopies = asyncCopies;
     shape.queries = state.getQueries(), shape.dim = state.getDim(), shape.valueDim = state.getValueDim();
+    shape.natural = state.getUnit() == tile::ScoreUnit::Natural;
     shape.warps = kernel.getNumbers().warps;
     if (shape.warps < 1 || shape.queries % (kFragmentRows * shape.warps))
       return kernel.emitError("a query tile of ")
@@ -78,7 +79,7 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     kernel.setConfigAttr(numbers.toAttr(&getContext()));
     LLVM::LLVMFuncOp function = makeKernel(task, device, *shape);
     if (numbers.split_keys)
-      makeMergeKernel(task, device, *shape, numbers.natural_partials, hasLse(kernel));
+      makeMergeKernel(task, device, *shape, hasLse(kernel));
     task.eraseBody(); // what remains says which tensors a launch takes
 
     TypeConverter types;

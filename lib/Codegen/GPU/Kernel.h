@@ -18,8 +18,7 @@ mlir::LLVM::LLVMFuncOp makeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleO
 
 /// Adds the kernel that merges the parts of split keys of `kernel`. It takes the same parameters and then their number;
 /// its grid has one block per query tile.
-void makeMergeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape, bool natural,
-                     bool hasLse);
+void makeMergeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape, bool hasLse);
 
 /// Gives every buffer its place in shared memory and answers the bytes of all of them.
 int64_t placeBuffers(mlir::Operation *task, const KernelShape &shape);

@@ -12,6 +12,11 @@ inline Value finiteReference(Emit &e, Value reference) {
   return e.select(none, e.f32(0), reference);
 }
 
+/// A score times this is in the unit of partial results.
+inline Value partialUnit(Emit &e, const KernelShape &shape, Value scale) {
+  return shape.natural ? e.f32(1) : e.mulf(scale, e.f32(0.25f));
+}
+
 /// fn(i) for the elements i of a tile that belong to row `row` of the lane.
 template <typename Fn>
 void forRow(const KernelShape &shape, size_t elements, int64_t row, Fn fn) {
@@ -51,7 +56,8 @@ void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores
 /// O += P V for value rows at `value` in shared memory. `skipZero`: weight 0 adds nothing even to a NaN.
 void emitAccumulate(Emit &e, const KernelShape &shape, State &state, ValueRange weights, Value value, bool skipZero);
 
-/// Has any row of the block a sum or output that is no finite number?
+/// Has any row of the block a sum or output that is no finite number, or lost its weights to a reference that, scaled,
+/// is no f32 or is rounded far from the largest score?
 Value emitCheck(Emit &e, const KernelShape &shape, const State &state);
 
 /// Stores output rows [row, rows) and, where `lse` is not null, the log-sum-exp.
@@ -61,10 +67,11 @@ struct OutputRows {
 };
 void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRows to, Value row);
 
-/// Stores unnormalised rows for a merge: per row value_dim floats, then the reference (`natural`: as a score, otherwise
-/// as an exponent of 2), then the sum.
-void emitFinishPartial(Emit &e, const KernelShape &shape, const State &state, Value partials, Value row, Value rows,
-                       bool natural);
+/// Stores unnormalised rows for a merge: the sums of weighted values of all rows, then the reference and sum of each.
+void emitFinishPartial(Emit &e, const KernelShape &shape, const State &state, Value partials, Value row, Value rows);
+
+/// The log-sum-exp of a row from its reference, in the unit of partial results, and its sum.
+Value logSumExp(Emit &e, const KernelShape &shape, Value reference, Value sum);
 
 } // namespace attn::cuda
 

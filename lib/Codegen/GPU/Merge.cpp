@@ -1,5 +1,6 @@
 //===- Merge.cpp - The parts of split keys become one result --------------===//
 #include "Kernel.h"
+#include "Kernels.h"
 #include "Parameters.h"
 #include "attn/Runtime/Abi.h"
 #include "attn/Runtime/Device.h"
@@ -10,12 +11,12 @@ using namespace mlir;
 namespace attn::cuda {
 namespace {
 
-/// out = sum(w_c acc_c) / sum(w_c l_c) with w_c = exp2((m_c - m) unit), lse = (m + log2 l / unit) in natural units: as
+/// out = sum(w_c acc_c) / sum(w_c l_c) with w_c = exp2((m_c - m) unit), lse = m + log2 l / unit in natural units: as
 /// lib/Runtime/merge.c. A warp takes row after row, a lane every 32nd column.
 class MergeBuilder {
 public:
-  MergeBuilder(Emit &e, func::FuncOp task, const KernelShape &shape, bool natural, bool hasLse, Block &entry)
-      : e(e), shape(shape), natural(natural), hasLse(hasLse), parameters(Parameters::read(e, task, entry)) {}
+  MergeBuilder(Emit &e, func::FuncOp task, const KernelShape &shape, bool hasLse, Block &entry)
+      : e(e), shape(shape), hasLse(hasLse), parameters(Parameters::read(e, task, entry)) {}
 
   void build();
 
@@ -29,14 +30,14 @@ private:
   Value referenceOf(Value part) { return float32(e.at(part, pairBytes)); }
   Value weight(Value part, Value reference) {
     Value exponent = e.subf(referenceOf(part), reference);
-    return e.exp2(natural ? e.mulf(exponent, e.f32(1.44269504088896341f)) : exponent);
+    return e.exp2(e.mulf(exponent, e.f32(shape.natural ? 1.44269504088896341f : 4)));
   }
   Value sumOf(Value part) { return float32(e.at(e.at(part, pairBytes), 4)); }
   Value seen(Value part) { return e.cmpf(arith::CmpFPredicate::UNE, sumOf(part), e.f32(0)); }
 
   Emit &e;
   const KernelShape &shape;
-  bool natural, hasLse;
+  bool hasLse;
   Parameters parameters;
   Value block, pair, batch, head, rows, start;
   Value sumsBytes, pairBytes; // from a part to the sums of weighted values of the row, and to its m and l
@@ -71,10 +72,7 @@ void MergeBuilder::storeColumns(Value token, Value reference, Value inverse) {
 }
 
 void MergeBuilder::storeLse(Value token, Value reference, Value sum) {
-  Value log = math::Log2Op::create(e.b, e.loc, sum), ln2 = e.f32(0.693147180559945309f);
-  Value lse = natural ? e.addf(reference, e.mulf(log, ln2)) : e.mulf(e.addf(reference, log), ln2);
-  Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.f32(0));
-  lse = e.select(none, e.negativeInfinity(), lse);
+  Value lse = logSumExp(e, shape, reference, sum);
   e.ifThen(e.equal(e.lane(), e.i32(0)), [&] { e.store(lse, parameters.memrefs[4].address(e, {batch, head, token})); });
 }
 
@@ -118,12 +116,12 @@ void MergeBuilder::build() {
 
 } // namespace
 
-void makeMergeKernel(func::FuncOp task, gpu::GPUModuleOp device, const KernelShape &shape, bool natural, bool hasLse) {
+void makeMergeKernel(func::FuncOp task, gpu::GPUModuleOp device, const KernelShape &shape, bool hasLse) {
   OpBuilder b(task.getContext());
   Emit e(b, task.getLoc());
   std::string name = getMergeName(getDeviceName(task.getName()));
   LLVM::LLVMFuncOp kernel = declareKernel(e, task, device, name, shape.threads());
-  MergeBuilder(e, task, shape, natural, hasLse, kernel.getBody().front()).build();
+  MergeBuilder(e, task, shape, hasLse, kernel.getBody().front()).build();
   LLVM::ReturnOp::create(b, e.loc, ValueRange());
 }
 

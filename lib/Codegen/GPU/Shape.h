@@ -32,6 +32,7 @@ struct KernelShape {
   Type element; // of query, key, value and output in global memory
   int64_t queries = 0, dim = 0, valueDim = 0, warps = 0;
   bool asyncCopies = true; // cp.async (sm_80)
+  bool natural = false;    // unit of the scores: e, else powers of 2
 
   int64_t threads() const { return warps * kWarp; }
   int64_t rowBlocks() const { return queries / (kFragmentRows * warps); }

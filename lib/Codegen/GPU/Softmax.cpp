@@ -1,5 +1,6 @@
 //===- Softmax.cpp - Weights, sums and references -------------------------===//
 #include "Kernels.h"
+#include "attn/Dialect/AttnTile/IR/LargestScore.h"
 
 namespace attn::cuda {
 
@@ -22,17 +23,26 @@ static Values raiseReferences(Emit &e, const KernelShape &shape, const State &st
   return output;
 }
 
+/// What lies beyond the range of f32, in natural units, counts as its largest number or as masked.
+static void clamp(Emit &e, const KernelShape &shape, const State &state, Values &scores) {
+  Value most = e.f32(std::numeric_limits<float>::max());
+  if (!shape.natural)
+    most = e.minf(most, e.make<mlir::arith::DivFOp>(e.f32(tile::kLargestScore), partialUnit(e, shape, state.scale)));
+  Value least = e.negf(most), masked = e.negativeInfinity();
+  for (Value &s : scores) {
+    s = e.select(e.cmpf(CmpFPredicate::OGT, s, most), most, s);
+    s = e.select(e.cmpf(CmpFPredicate::OLT, s, least), masked, s);
+  }
+}
+
 void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores, bool exact) {
+  if (exact)
+    clamp(e, shape, state, scores);
   Values maxima;
   Value grow = e.make<mlir::arith::ConstantOp>(e.b.getBoolAttr(false));
-  Value largest = e.f32(std::numeric_limits<float>::max());
   for (int64_t row = 0; row < shape.rows(); ++row) {
     Value high = e.negativeInfinity();
-    forRow(shape, scores.size(), row, [&](int64_t i) {
-      if (exact)
-        scores[i] = e.select(e.cmpf(CmpFPredicate::OGT, scores[i], largest), largest, scores[i]);
-      high = e.maxf(high, scores[i]);
-    });
+    forRow(shape, scores.size(), row, [&](int64_t i) { high = e.maxf(high, scores[i]); });
     maxima.push_back(e.maxf(state.maximum[row], e.quadMax(high)));
     Value lag = e.mulf(e.subf(maxima[row], state.maximum[row]), state.scale);
     grow = e.either(grow, e.cmpf(CmpFPredicate::OGT, lag, e.f32(exact ? 0.0f : kLag)));
@@ -59,11 +69,22 @@ void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores
   }
 }
 
+// The largest score of a row has a weight of 1 or more, up to the rounding of the scaled reference.
+static Value lostWeights(Emit &e, const KernelShape &shape, const State &state) {
+  Value lost;
+  for (int64_t row = 0; row < shape.rows(); ++row) {
+    Value seen = e.cmpf(CmpFPredicate::OGT, state.maximum[row], e.negativeInfinity());
+    Value low = e.both(seen, e.cmpf(CmpFPredicate::OLT, e.quadSum(state.sum[row]), e.f32(0.5f)));
+    lost = lost ? e.either(lost, low) : low;
+  }
+  return lost;
+}
+
 Value emitCheck(Emit &e, const KernelShape &shape, const State &state) {
   Value zero = e.f32(0), test = zero;
   for (Value v : llvm::concat<const Value>(state.output, state.sum))
     test = e.fma(v, zero, test); // NaN from an infinity or a NaN
-  return e.anyOfBlock(e.cmpf(CmpFPredicate::UNO, test, test));
+  return e.anyOfBlock(e.either(e.cmpf(CmpFPredicate::UNO, test, test), lostWeights(e, shape, state)));
 }
 
 } // namespace attn::cuda

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Kernels.h"
+#include "attn/Dialect/AttnTile/IR/LargestScore.h"
 #include "attn/Runtime/Device.h"
 
 namespace attn::cuda {
@@ -127,10 +128,18 @@ static void storeOnce(Emit &e, const LanePlace &place, llvm::function_ref<void()
   e.ifThen(e.equal(place.column, e.i32(0)), store);
 }
 
-// lse = (reference in log2 units + log2 sum) ln 2; the reference is scaled late where it is a score.
-static Value logSumExp(Emit &e, const State &state, Value reference, Value sum) {
-  Value exponent = e.fma(finiteReference(e, reference), state.scale, mlir::math::Log2Op::create(e.b, e.loc, sum));
-  Value lse = e.mulf(exponent, e.f32(0.693147180559945309f));
+/// The reference of a row as partial results have it. Rounding takes none past the largest score.
+static Value partialReference(Emit &e, const KernelShape &shape, const State &state, int64_t row) {
+  Value reference = finiteReference(e, state.maximum[row]);
+  if (shape.natural)
+    return reference;
+  return e.minf(e.mulf(reference, partialUnit(e, shape, state.scale)), e.f32(tile::kLargestScore));
+}
+
+Value logSumExp(Emit &e, const KernelShape &shape, Value reference, Value sum) {
+  Value log = mlir::math::Log2Op::create(e.b, e.loc, sum);
+  Value lse = shape.natural ? e.fma(log, e.f32(0.693147180559945309f), reference)
+                            : e.mulf(e.fma(log, e.f32(0.25f), reference), e.f32(2.77258872223978124f));
   return e.select(e.cmpf(CmpFPredicate::OEQ, sum, e.f32(0)), e.negativeInfinity(), lse);
 }
 
@@ -155,7 +164,7 @@ void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRow
     live.push_back(e.less(at, e.toI32(to.output.rows)));
     if (!to.lse)
       continue;
-    Value lse = logSumExp(e, state, state.maximum[own], sum);
+    Value lse = logSumExp(e, shape, partialReference(e, shape, state, own), sum);
     Value place4 = e.at(to.lse, e.mul(e.mul(e.toI64(at), e.toI64(to.lseStride)), 4));
     e.ifThen(live[own], [&] { storeOnce(e, place, [&] { e.store(lse, place4); }); });
   }
@@ -171,16 +180,13 @@ void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRow
       });
 }
 
-void emitFinishPartial(Emit &e, const KernelShape &shape, const State &state, Value partials, Value row, Value rows,
-                       bool natural) {
+void emitFinishPartial(Emit &e, const KernelShape &shape, const State &state, Value partials, Value row, Value rows) {
   LanePlace place(e, shape);
   RowStore store(e, shape, e.b.getF32Type());
   int64_t sumBytes = 4 * attn_sum_floats(shape.valueDim);
   for (int64_t own = 0; own < shape.rows(); ++own) {
     Value at = e.add(e.toI32(row), place.row(e, own / 2, own % 2)), live = e.less(at, e.toI32(rows));
-    Value sum = e.quadSum(state.sum[own]), reference = finiteReference(e, state.maximum[own]);
-    if (!natural)
-      reference = e.mulf(reference, state.scale);
+    Value sum = e.quadSum(state.sum[own]), reference = partialReference(e, shape, state, own);
     Value start = e.at(partials, e.mul(e.toI64(at), sumBytes));
     store.together(start, live, elementsOfRow(shape, state, own));
     Value pair = e.at(e.at(partials, e.mul(e.toI64(rows), sumBytes)), e.mul(e.toI64(at), 8));

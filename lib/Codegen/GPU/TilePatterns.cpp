@@ -82,18 +82,22 @@ struct ConvertAwait : Pattern<tile::AwaitOp> {
   }
 };
 
-// Where the scale is known to be above 0 it goes into the exponent, and products are scores as they are.
+// Where the scale is known to be above 0 it goes into the exponent, and products are scores as they are. Other scores
+// are quarters of an exponent: as exponents, large ones would leave f32.
 struct ConvertStart : Pattern<tile::StartOp> {
   using Pattern::Pattern;
   LogicalResult matchAndRewrite(tile::StartOp op, Adaptor operands,
                                 ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
-    bool natural = op.getState().getType().getUnit() == tile::ScoreUnit::Natural;
     FloatAttr known;
     bool positive = matchPattern(op.getScale(), m_Constant(&known)) && known.getValueAsDouble() > 0;
-    bool late = positive && !natural;
-    Value factor = late ? e.f32(1) : op.getScale();
-    Value scale = late ? op.getScale() : e.f32(natural ? 1.44269504088896341f : 1);
+    Value factor = op.getScale(), scale;
+    if (shape.natural)
+      scale = e.f32(1.44269504088896341f);
+    else if (positive)
+      scale = factor, factor = e.f32(1);
+    else
+      scale = e.f32(4), factor = e.mulf(factor, e.f32(0.25f));
     State state = emitBegin(e, shape, operands.getQuery()[0], factor, scale);
     rewriter.replaceOpWithMultiple(op, {state.registers()});
     return success();
@@ -207,9 +211,8 @@ struct ConvertFinishPartial : Pattern<tile::FinishPartialOp> {
   LogicalResult matchAndRewrite(tile::FinishPartialOp op, Adaptor operands,
                                 ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
-    auto type = cast<tile::StateType>(op.getState().getType());
-    emitFinishPartial(e, shape, State(shape, operands.getState()), operands.getPartials()[0], op.getRow(), op.getRows(),
-                      type.getUnit() == tile::ScoreUnit::Natural);
+    emitFinishPartial(e, shape, State(shape, operands.getState()), operands.getPartials()[0], op.getRow(),
+                      op.getRows());
     rewriter.eraseOp(op);
     return success();
   }

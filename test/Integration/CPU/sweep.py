@@ -34,7 +34,7 @@ class Sweep:
         return subprocess.run(command, capture_output=True, text=True), shlex.join(command)
 
     def check(self, name, spec, extents, *options, files=None):
-        """Every set of extents ("B=1,N=5") must agree with the reference; `files` are inputs by argument."""
+        """Every set of extents ("B=1,N=5") must agree with the reference; `files` are inputs by argument. Answers the reports."""
         extents = [extents] if isinstance(extents, str) else list(extents)
         options = [*options, *(f"--input={key}={path}" for key, path in (files or {}).items())]
         done, command = self.execute(spec, "--check", "--json", *(f"--random={e}" for e in extents), *options)
@@ -48,6 +48,7 @@ class Sweep:
         if len(reports) != len(extents) or (done.returncode != 0) != any(not r["passed"] for r in reports):
             self.fail(f"{name}: stopped after {len(reports)} of {len(extents)} runs: {done.stderr.strip()} "
                       f"(status {done.returncode})", command)
+        return reports
 
     def refuse(self, name, spec, message, *options):
         """attn-run must fail and say `message`."""

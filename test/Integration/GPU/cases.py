@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CPU"))
-from cases import MASKS, INF
+from cases import MASKS, INF, TWICE, overflow_files
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
 
@@ -68,12 +68,17 @@ def regions(s):
     s.check("bias", attention("causal", bias, args="%p: tensor<?x?x?xf32>", lse=True, element="f16", dim=64), "B=2,H=2,N=100", EMULATED)
 
 
+def expect_split(s, name, reports):
+    s.expect(all(report["emulation"]["launches"] == 2 for report in reports), f"{name}: no merge was launched: keys were not split")
+
+
 def split_keys(s):
     """Few queries: keys are split and the parts merged."""
     for element in ("bf16", "f16", "f32"):
         for name in ("window", "lengths", "strided"):
-            s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), ["B=1,H=2,N=1,M=3000", "B=1,H=1,N=5,M=2500"], EMULATED)
-        s.check(f"{element}, score", attention("", index_region(SCORES["distance"]), lse=True, element=element, dim=32), "H=1,N=2,M=3000", EMULATED)
+            expect_split(s, name, s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), ["B=1,H=2,N=1,M=3000", "B=1,H=1,N=5,M=2500"], EMULATED))
+        score = attention("", index_region(SCORES["distance"]), lse=True, element=element, dim=32)
+        expect_split(s, "score", s.check(f"{element}, score", score, "H=1,N=2,M=3000", EMULATED))
 
 
 def strides(s):
@@ -145,10 +150,25 @@ def scales(s):
             s.check(f"scale {scale}, {element}", attention("causal", lse=True, element=element, dim=64, scale=scale), "H=2,N=200", EMULATED)
 
 
-def ptx(s):
-    """PTX needs nothing but a driver: no unresolved function; ptxas takes it and spills next to nothing."""
-    if not PTXAS:
-        print("no ptxas here: PTX is only searched for unresolved functions")
+def overflow(s):
+    """Scores beyond f32, or near it: +inf counts as the largest finite number, -inf as masked; with and without split keys."""
+    n, m = 5, 150
+    some = "window(left = 2, right = 120) and not window(left = 0, right = 12)"
+    cases = (("", "", 0), ("", "", 48), ("causal", TWICE, 0), (some, "", 48), (some, TWICE, 48))
+    for dim, factor, scale, elements in ((8, 1.0, "1.0", ("f32", "bf16")), (8, 10.0, "1.0", ("f32",)), (1, 1.0, "10.0", ("f32", "bf16")), (8, 10.0, "-1.0", ("f32", "bf16"))):
+        heads, files = overflow_files(s, n, m, dim, factor)
+        for element in elements:
+            for mask, score, split in cases:
+                schedule = f"query_tile = 16, key_tile = 32, granule = 16, split = {split}, warps = 1, stages = 2"
+                spec = attention(mask, score, scale=scale, lse=True, element=element, dim=dim, schedule=schedule)
+                name = f"{element}, {dim}, queries of {factor}, scale {scale}, {mask}, {'twice' if score else ''}, split {split}"
+                reports = s.check(name, spec, f"H={heads},N={n},M={m}", EMULATED, files=files)
+                if split:
+                    expect_split(s, name, reports)
+
+
+def each_ptx(s, check):
+    """Calls `check(name, chip, file, text of the spec)` for the PTX of every mask and form."""
     forms = (("bf16", 64, "sm_80"), ("f16", 128, "sm_90"), ("f32", 64, "sm_86"), ("f16", 64, "sm_75"))
     specs = [(f"{element}, {name}", spec(name, element, dim=dim), chip) for number, name in enumerate(MASKS)
              for element, dim, chip in (forms if name == "causal" else (forms[number % 4], forms[(number + 1) % 4]))]
@@ -161,13 +181,26 @@ def ptx(s):
         if done.returncode:
             s.fail(f"{name}, {chip}: {done.stderr}", "")
             continue
-        s.expect(".extern .func" not in pathlib.Path(out).read_text(), f"{name}, {chip}: calls a function that is not there")
-        if PTXAS:
-            said = subprocess.run([PTXAS, "-v", f"-arch={chip}", out, "-o", os.devnull], capture_output=True, text=True)
-            s.expect(said.returncode == 0 or "is not defined for option" in said.stderr, f"{name}, {chip}: {said.stderr[:400]}")
-            spilled = max([int(number) for number in re.findall(r"(\d+) bytes spill stores", said.stderr)] or [0])
-            # A mask that reads several tables needs a few registers more than there are, in its partial tiles.
-            s.expect(spilled <= (128 if "%" in text.split("mask")[-1].split(":")[0] else 16), f"{name}, {chip}: spills {spilled} bytes")
+        check(name, chip, out, text)
+
+
+def ptx(s):
+    """PTX needs nothing but a driver: no unresolved function."""
+    each_ptx(s, lambda name, chip, file, _:
+             s.expect(".extern .func" not in pathlib.Path(file).read_text(), f"{name}, {chip}: calls a function that is not there"))
+
+
+def ptxas(s):
+    """ptxas takes the PTX, for its chip, and spills next to nothing."""
+    def check(name, chip, file, text):
+        said = subprocess.run([PTXAS, "-v", f"-arch={chip}", file, "-o", os.devnull], capture_output=True, text=True)
+        if "is not defined for option" in said.stderr:  # this ptxas knows the chip no longer
+            return
+        s.expect(said.returncode == 0, f"{name}, {chip}: {said.stderr[:400]}")
+        spilled = max([int(number) for number in re.findall(r"(\d+) bytes spill stores", said.stderr)] or [0])
+        # A mask that reads several tables needs a few registers more than there are, in its partial tiles.
+        s.expect(spilled <= (128 if "%" in text.split("mask")[-1].split(":")[0] else 16), f"{name}, {chip}: spills {spilled} bytes")
+    each_ptx(s, check)
 
 
 def main(name, folder):
