@@ -36,7 +36,7 @@ struct EmulatedDevice::Functions {
     return nullptr;
   }
 
-  static const char *releaseIdle(void *memory) { return release(memory, nullptr); }
+  static const char *releaseIdle(void *memory, int32_t) { return release(memory, nullptr); }
 
   static const char *write(void *device, const void *host, int64_t bytes, void *) {
     std::memcpy(device, host, bytes);

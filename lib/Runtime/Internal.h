@@ -76,7 +76,7 @@ typedef struct {
   float *partials; /* null where keys are not split */
 } AttnLaunch;
 
-/* What NAME_plan makes: one plan and one set of tables per kernel, and the extents they hold for. */
+/* What NAME_plan makes: one plan and one set of tables per kernel, and the extents and the GPU that they hold for. */
 struct attn_plan {
   void (*release)(attn_plan *plan); /* of the object that made it; first, so that any object can call it */
   const AttnFunction *function;
@@ -84,6 +84,7 @@ struct attn_plan {
   AttnPlan *plans;
   AttnTables **tables;
   int64_t *extents;               /* by symbol */
+  int64_t ordinal;                /* of the GPU that has them */
   struct AttnDevicePlan **device; /* one per kernel; null without a GPU */
 };
 
@@ -147,7 +148,8 @@ AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *
 /* device.c: the same on a GPU. Objects for a CPU are built without it. */
 #ifdef ATTN_DEVICE
 int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index);
-void attn_device_plan_free(struct AttnDevicePlan *plan, const AttnCall *call);
+/* `call`: null where any call may have used it. */
+void attn_device_plan_free(struct AttnDevicePlan *plan, int64_t ordinal, const AttnCall *call);
 int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy);
 int attn_device_run(AttnCall *call, const attn_plan *plan);
 int attn_device_internals(AttnCall *call);
@@ -155,7 +157,7 @@ void attn_device_free_internals(AttnCall *call);
 int attn_device_check(AttnCall *call);
 #else
 static inline int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index) { return ATTN_NO_DEVICE; }
-static inline void attn_device_plan_free(struct AttnDevicePlan *plan, const AttnCall *call) {}
+static inline void attn_device_plan_free(struct AttnDevicePlan *plan, int64_t ordinal, const AttnCall *call) {}
 static inline int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy) { return ATTN_NO_DEVICE; }
 static inline int attn_device_run(AttnCall *call, const attn_plan *plan) { return ATTN_NO_DEVICE; }
 static inline int attn_device_internals(AttnCall *call) { return ATTN_NO_DEVICE; }

@@ -103,8 +103,13 @@ static const char *find_driver(void) {
   return text;
 }
 
-/* The context that is current in this thread; where there is none, the one that the CUDA runtime and frameworks share
- * on `ordinal` becomes it. */
+/* The primary context, which the CUDA runtime and frameworks share. */
+static CUresult enter_primary(CUdevice device, CUcontext *context) {
+  CUresult result = driver.cuDevicePrimaryCtxRetain(context, device);
+  return result == CUDA_SUCCESS ? driver.cuCtxSetCurrent(*context) : result;
+}
+
+/* The context that is current in this thread; where there is none, the primary one of `ordinal` becomes it. */
 static const char *find_context(int ordinal, CUcontext *context) {
   CUdevice wanted = 0, current = 0;
   CUresult result = driver.cuDeviceGet(&wanted, ordinal);
@@ -116,9 +121,7 @@ static const char *find_context(int ordinal, CUcontext *context) {
       return TEXT("the tensors are on GPU %d, but another one, %d, is current in this thread; make theirs current",
                   ordinal, current);
   } else if (result == CUDA_SUCCESS) {
-    result = driver.cuDevicePrimaryCtxRetain(context, wanted);
-    if (result == CUDA_SUCCESS)
-      result = driver.cuCtxSetCurrent(*context);
+    result = enter_primary(wanted, context);
   }
   return result == CUDA_SUCCESS ? NULL : TEXT("GPU %d cannot be used: %s, error %d", ordinal, describe(result), result);
 }
@@ -284,17 +287,23 @@ const char *attn_device_release(void *memory, void *stream) {
              : TEXT("the CUDA driver failed to free device memory: %s, error %d", describe(result), result);
 }
 
-/* Perhaps in a thread that has not called before. */
-const char *attn_device_release_idle(void *memory) {
-  CUcontext context = NULL;
-  CUresult result = driver.cuCtxGetCurrent(&context);
-  const char *text = result == CUDA_SUCCESS && !context ? find_context(0, &context) : NULL;
-  if (text)
-    return text;
+/* Perhaps in a thread that has not called before or speaks to another GPU: it is left as it was. */
+const char *attn_device_release_idle(void *memory, int32_t ordinal) {
+  CUdevice wanted = 0, current = 0;
+  CUcontext before = NULL, entered = NULL;
+  CUresult result = driver.cuDeviceGet(&wanted, ordinal);
+  if (result == CUDA_SUCCESS)
+    result = driver.cuCtxGetCurrent(&before);
+  if (result == CUDA_SUCCESS && before)
+    result = driver.cuCtxGetDevice(&current);
+  if (result == CUDA_SUCCESS && !(before && current == wanted))
+    result = enter_primary(wanted, &entered);
   if (result == CUDA_SUCCESS)
     result = driver.cuCtxSynchronize();
   if (result == CUDA_SUCCESS)
     result = driver.cuMemFree((CUdeviceptr)(uintptr_t)memory);
+  if (entered)
+    driver.cuCtxSetCurrent(before);
   return result == CUDA_SUCCESS
              ? NULL
              : TEXT("the CUDA driver failed to free device memory: %s, error %d", describe(result), result);

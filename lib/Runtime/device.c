@@ -119,11 +119,11 @@ int attn_device_plan(AttnCall *call, attn_plan *plan, int64_t index) {
   return status;
 }
 
-void attn_device_plan_free(struct AttnDevicePlan *plan, const AttnCall *call) {
+void attn_device_plan_free(struct AttnDevicePlan *plan, int64_t ordinal, const AttnCall *call) {
   if (plan && plan->memory && call)
     attn_device_release(plan->memory, call->stream);
   else if (plan && plan->memory)
-    attn_device_release_idle(plan->memory);
+    attn_device_release_idle(plan->memory, (int32_t)ordinal);
   free(plan);
 }
 

@@ -82,7 +82,7 @@ static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
 /* `call`: null where any call may have used it. */
 static void release_for(attn_plan *plan, const AttnCall *call) {
   for (int64_t k = 0; k < plan->num_kernels; k++) {
-    attn_device_plan_free(plan->device[k], call);
+    attn_device_plan_free(plan->device[k], plan->ordinal, call);
     attn_plan_release(&plan->plans[k]);
     attn_tables_free(plan->tables[k]);
   }
@@ -118,8 +118,10 @@ int attn_make_plan(AttnCall *call, attn_plan **result) {
   const AttnFunction *function = call->program.function;
   attn_plan *plan = allocate(function);
   int status = plan ? ATTN_OK : ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "plan");
-  if (plan)
+  if (plan) {
     memcpy(plan->extents, call->extents, (size_t)function->num_symbols * sizeof(int64_t));
+    plan->ordinal = call->ordinal;
+  }
   for (int64_t k = 0; k < function->num_kernels && status == ATTN_OK; k++)
     status = plan_kernel(call, k, plan);
   if (status == ATTN_OK)
@@ -135,6 +137,9 @@ int attn_check_plan(AttnCall *call, const attn_plan *plan) {
     return ATTN_FAIL(call, ATTN_NULL_ARGUMENT, "the plan is %s", "null");
   if (plan->function != call->program.function)
     return ATTN_FAIL(call, ATTN_WRONG_PLAN, "the plan was made by %s function", "another");
+  if (plan->ordinal != call->ordinal)
+    return ATTN_FAIL(call, ATTN_WRONG_PLAN, "the plan was made on GPU %d, but '%s' is on GPU %d", (int)plan->ordinal,
+                     attn_tensor_name(&call->program, 0), (int)call->ordinal);
   for (int64_t s = 0; s < call->program.function->num_symbols; s++)
     if (plan->extents[s] >= 0 && plan->extents[s] != call->extents[s])
       return ATTN_FAIL(call, ATTN_WRONG_PLAN, "the plan was made for %s = %lld, but '%s' has %lld",

@@ -37,29 +37,31 @@ Device::Device() {
 }
 
 // New memory holds NaNs.
-void *Device::allocate(size_t bytes) {
+void *Device::allocate(int gpu, size_t bytes) {
   void *data = std::aligned_alloc(256, llvm::alignTo(bytes, 256));
   if (data) {
     std::memset(data, 0xff, bytes);
-    memory[static_cast<char *>(data)] = bytes;
+    memory[static_cast<char *>(data)] = {bytes, gpu};
   }
   return data;
 }
 
-bool Device::release(void *data) {
-  if (!memory.erase(static_cast<char *>(data)))
+bool Device::release(int gpu, void *data) {
+  auto found = memory.find(static_cast<char *>(data));
+  if (found == memory.end() || found->second.gpu != gpu)
     return false;
+  memory.erase(found);
   std::free(data);
   return true;
 }
 
-bool Device::owns(const void *data, size_t bytes) const {
+bool Device::owns(int gpu, const void *data, size_t bytes) const {
   auto *first = static_cast<const char *>(data);
   auto next = memory.upper_bound(first);
   if (next == memory.begin())
     return false;
-  auto [start, size] = *std::prev(next);
-  return first + bytes <= start + size;
+  auto [start, there] = *std::prev(next);
+  return there.gpu == gpu && first + bytes <= start + there.bytes;
 }
 
 llvm::SmallVector<emulator::KernelArgument> Device::read(const std::string &kernel, void **parameters) {
@@ -71,12 +73,13 @@ llvm::SmallVector<emulator::KernelArgument> Device::read(const std::string &kern
   return arguments;
 }
 
-bool Device::run(const std::string &kernel, const LaunchShape &shape, void **parameters) {
+bool Device::run(int gpu, const std::string &kernel, const LaunchShape &shape, void **parameters) {
   if (!emulator)
     return true;
   std::vector<emulator::GlobalBuffer> buffers;
-  for (auto [data, bytes] : memory)
-    buffers.push_back({const_cast<char *>(data), bytes, /*writable=*/true, "device memory"});
+  for (auto [data, there] : memory)
+    if (there.gpu == gpu)
+      buffers.push_back({const_cast<char *>(data), there.bytes, /*writable=*/true, "device memory"});
   emulator::LaunchDims dims;
   dims.grid = {shape.grid, 1, 1};
   dims.block = {shape.block, 1, 1};

@@ -32,18 +32,22 @@ class Device {
 public:
   static Device &get();
 
-  void *allocate(size_t bytes);
-  bool release(void *memory);
-  /// Whether all bytes are of one allocation that is alive.
-  bool owns(const void *memory, size_t bytes) const;
-  /// Runs all blocks. Without a file, true; false after a fault, which is printed.
-  bool run(const std::string &kernel, const LaunchShape &shape, void **parameters);
+  void *allocate(int gpu, size_t bytes);
+  bool release(int gpu, void *memory);
+  /// Whether all bytes are of one allocation of that GPU that is alive.
+  bool owns(int gpu, const void *memory, size_t bytes) const;
+  /// Runs all blocks, which see the memory of their GPU. Without a file, true; false after a fault, which is printed.
+  bool run(int gpu, const std::string &kernel, const LaunchShape &shape, void **parameters);
 
 private:
   Device();
   llvm::SmallVector<attn::emulator::KernelArgument> read(const std::string &kernel, void **parameters);
 
-  std::map<const char *, size_t> memory;
+  struct Memory {
+    size_t bytes;
+    int gpu;
+  };
+  std::map<const char *, Memory> memory;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<attn::emulator::Emulator> emulator;
 };

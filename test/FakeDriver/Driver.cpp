@@ -69,6 +69,8 @@ int begin(StringRef name, bool needsContext = true) {
   return needsContext && !currentContext ? 201 : Success;
 }
 
+int currentGPU() { return static_cast<int>(static_cast<char *>(currentContext) - contexts); }
+
 bool isNewer(StringRef ptx) {
   int chip = 0;
   StringRef target = ptx.split(".target sm_").second;
@@ -125,14 +127,14 @@ FAKE(cuCtxGetCurrent)(void **context) {
 }
 
 FAKE(cuCtxSetCurrent)(void *context) {
-  log("context " + std::to_string(static_cast<char *>(context) - contexts));
   currentContext = context;
+  log("context " + (context ? std::to_string(currentGPU()) : "none"));
   return Success;
 }
 
 FAKE(cuCtxGetDevice)(int *device) {
   BEGIN("cuCtxGetDevice");
-  *device = static_cast<char *>(currentContext) - contexts;
+  *device = currentGPU();
   return Success;
 }
 
@@ -143,7 +145,7 @@ FAKE(cuCtxGetId)(void *context, unsigned long long *id) {
 
 FAKE(cuCtxSynchronize)() {
   BEGIN("cuCtxSynchronize");
-  log("wait for all");
+  log("wait for all of GPU " + std::to_string(currentGPU()));
   return Success;
 }
 
@@ -205,18 +207,18 @@ FAKE(cuLaunchKernel)(void *function, unsigned gx, unsigned gy, unsigned gz, unsi
     return InvalidValue;
   if (shared > entry->sharedLimit)
     return InvalidValue;
-  return Device::get().run(entry->name, {gx, bx, shared}, parameters) ? Success : Illegal;
+  return Device::get().run(currentGPU(), entry->name, {gx, bx, shared}, parameters) ? Success : Illegal;
 }
 
 static int allocate(uint64_t *address, size_t bytes) {
   if (bytes == 0)
     return InvalidValue;
-  *address = reinterpret_cast<uint64_t>(Device::get().allocate(bytes));
+  *address = reinterpret_cast<uint64_t>(Device::get().allocate(currentGPU(), bytes));
   return *address ? Success : OutOfMemory;
 }
 
 static int release(uint64_t address) {
-  return Device::get().release(reinterpret_cast<void *>(address)) ? Success : InvalidValue;
+  return Device::get().release(currentGPU(), reinterpret_cast<void *>(address)) ? Success : InvalidValue;
 }
 
 FAKE(cuMemAlloc_v2)(uint64_t *address, size_t bytes) {
@@ -246,7 +248,7 @@ FAKE(cuMemFreeAsync)(uint64_t address, void *) {
 FAKE(cuMemcpyHtoDAsync_v2)(uint64_t device, const void *host, size_t bytes, void *) {
   BEGIN("cuMemcpyHtoDAsync_v2");
   log("write");
-  if (!Device::get().owns(reinterpret_cast<void *>(device), bytes))
+  if (!Device::get().owns(currentGPU(), reinterpret_cast<void *>(device), bytes))
     return InvalidValue;
   std::memcpy(reinterpret_cast<void *>(device), host, bytes);
   return Success;
@@ -255,7 +257,7 @@ FAKE(cuMemcpyHtoDAsync_v2)(uint64_t device, const void *host, size_t bytes, void
 FAKE(cuMemcpyDtoHAsync_v2)(void *host, uint64_t device, size_t bytes, void *) {
   BEGIN("cuMemcpyDtoHAsync_v2");
   log("read");
-  if (!Device::get().owns(reinterpret_cast<void *>(device), bytes))
+  if (!Device::get().owns(currentGPU(), reinterpret_cast<void *>(device), bytes))
     return InvalidValue;
   std::memcpy(host, reinterpret_cast<void *>(device), bytes);
   return Success;

@@ -100,6 +100,22 @@ static void other_gpu(void) {
   answer(call());
 }
 
+static void *run_on_other_gpu(void *plan) {
+  q.device.device_id = k.device.device_id = v.device.device_id = doc.device.device_id = out.device.device_id = 1;
+  answer(packed_run(plan, &q, &k, &v, &doc, &out, NULL));
+  attn_plan_free(plan);
+  return NULL;
+}
+
+/* By a thread whose GPU is another one than that of the plan. */
+static void plan_elsewhere(void) {
+  attn_plan *plan = NULL;
+  pthread_t thread;
+  answer(packed_plan(&plan, &q, &k, &v, &doc, NULL));
+  pthread_create(&thread, NULL, run_on_other_gpu, plan);
+  pthread_join(thread, NULL);
+}
+
 static void once(void) {
   answer(call());
   printf("ones: %d\n", is_one());
@@ -110,7 +126,7 @@ int main(int argc, char **argv) {
     const char *name;
     void (*run)(void);
   } all[] = {{"once", once},         {"plan-and-run", plan_and_run}, {"threads", threads}, {"host-tensor", host_tensor},
-             {"two-gpus", two_gpus}, {"other-gpu", other_gpu}};
+             {"two-gpus", two_gpus}, {"other-gpu", other_gpu}, {"plan-elsewhere", plan_elsewhere}};
   const char *missing = device_start();
   if (missing || !make_tensors() || argc < 2) {
     printf("cannot start: %s\n", missing ? missing : "no memory");
