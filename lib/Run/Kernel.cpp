@@ -1,13 +1,12 @@
 //===- Kernel.cpp - A compiled function in this process ---------------------===//
 #include "Kernel.h"
-#include "attn/Runtime/Abi.h"
 #include "attn/Runtime/Bitcode.h"
 #include "attn/Support/Errors.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
-#include <array>
-#include <utility>
 
 #ifdef ATTN_HAVE_OPENMP
 extern "C" void omp_set_num_threads(int);
@@ -22,31 +21,19 @@ using namespace llvm;
 namespace attn::run {
 namespace {
 
-constexpr size_t kMaxArguments = ATTN_MAX_OPERANDS + 10; // captured; query, key, value, results; plan, stream
-
-template <size_t>
-using Pointer = const void *;
-
-template <size_t... I>
-int callWith(void *function, const void *const *arguments, std::index_sequence<I...>) {
-  return reinterpret_cast<int (*)(Pointer<I>...)>(function)(arguments[I]...);
-}
-
-template <size_t N>
-int callWith(void *function, const void *const *arguments) {
-  return callWith(function, arguments, std::make_index_sequence<N>());
-}
-
-template <size_t... N>
-constexpr auto makeCallers(std::index_sequence<N...>) {
-  return std::array<int (*)(void *, const void *const *), sizeof...(N)>{callWith<N>...};
-}
-
-/// Calls a C function of as many pointers as there are `arguments`.
-int callFunction(void *function, ArrayRef<const void *> arguments) {
-  static constexpr auto callers = makeCallers(std::make_index_sequence<kMaxArguments + 1>());
-  assert(arguments.size() <= kMaxArguments && "more arguments than an object may have");
-  return callers[arguments.size()](function, arguments.data());
+/// int caller(void *function, const void *const *arguments): calls a C function of `count` pointers.
+std::unique_ptr<Module> buildCaller(LLVMContext &context, StringRef name, size_t count) {
+  auto module = std::make_unique<Module>(name, context);
+  Type *pointer = PointerType::getUnqual(context), *number = Type::getInt32Ty(context);
+  auto *caller = llvm::Function::Create(FunctionType::get(number, {pointer, pointer}, false),
+                                        llvm::Function::ExternalLinkage, name, *module);
+  IRBuilder<> b(BasicBlock::Create(context, "", caller));
+  SmallVector<Value *> arguments;
+  for (size_t i = 0; i < count; ++i)
+    arguments.push_back(b.CreateLoad(pointer, b.CreateConstGEP1_64(pointer, caller->getArg(1), i)));
+  auto *type = FunctionType::get(number, SmallVector<Type *>(count, pointer), false);
+  b.CreateRet(b.CreateCall(type, caller->getArg(0), arguments));
+  return module;
 }
 
 Expected<std::unique_ptr<orc::LLJIT>> makeJIT() {
@@ -111,19 +98,38 @@ Error Kernel::check(int status) const {
   return makeError(reinterpret_cast<const char *(*)()>(errorFunction)(), " (status ", status, ")");
 }
 
+Expected<Kernel::Caller> Kernel::findCaller(size_t count) const {
+  Caller &caller = callers[count];
+  if (caller)
+    return caller;
+  auto context = std::make_unique<LLVMContext>();
+  std::string name = formatv("attn_run_call_{0}", count);
+  std::unique_ptr<Module> module = buildCaller(*context, name, count);
+  module->setDataLayout(jit->getDataLayout());
+  if (Error error = jit->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context))))
+    return std::move(error);
+  auto address = jit->lookup(name);
+  if (!address)
+    return address.takeError();
+  return caller = address->toPtr<Caller>();
+}
+
 /// Calls a function of the object with `first` and the tensors; on a device those lie there, and the default stream
 /// comes last.
 Error Kernel::invoke(void *function, ArrayRef<const void *> first, Tensors inputs, Tensors outputs) const {
+  Expected<Caller> caller = findCaller(first.size() + inputs.size() + outputs.size() + (device ? 1 : 0));
+  if (!caller)
+    return caller.takeError();
   SmallVector<const void *> arguments(first);
   if (!device) {
     arguments.append(inputs.begin(), inputs.end());
     arguments.append(outputs.begin(), outputs.end());
-    return check(run::callFunction(function, arguments));
+    return check((*caller)(function, arguments.data()));
   }
   Expected<int> status = device->call(inputs, outputs, [&](Tensors there) {
     arguments.append(there.begin(), there.end());
     arguments.push_back(nullptr);
-    return run::callFunction(function, arguments);
+    return (*caller)(function, arguments.data());
   });
   return status ? check(*status) : status.takeError();
 }

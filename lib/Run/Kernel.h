@@ -5,6 +5,7 @@
 #include "Device.h"
 #include "attn/Run/Run.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <dlpack/dlpack.h>
@@ -43,7 +44,12 @@ private:
                                                  const RunOptions &options);
   llvm::Error invoke(void *function, llvm::ArrayRef<const void *> first, Tensors inputs, Tensors outputs) const;
 
+  /// Functions of any number of pointers are called by code made for that number.
+  using Caller = int (*)(void *function, const void *const *arguments);
+  llvm::Expected<Caller> findCaller(size_t count) const;
+
   std::unique_ptr<llvm::orc::LLJIT> jit;
+  mutable llvm::DenseMap<size_t, Caller> callers;
   std::unique_ptr<Device> device;
   void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction;
 };
