@@ -1,5 +1,6 @@
 //===- Names.cpp - The names a user knows arguments and results by ----------===//
 #include "attn/Support/Names.h"
+#include "attn/Dialect/Attn/IR/EmptyMask.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -78,7 +79,7 @@ OwningOpRef<ModuleOp> takeModule(Block &block, Location loc, MLIRContext *contex
 
 bool isLogSumExp(Value value) {
   auto result = dyn_cast<OpResult>(value);
-  return result && result.getResultNumber() == 1 && result.getOwner()->getName().getStringRef() == "attn.attention";
+  return result && result.getResultNumber() == 1 && isa<AttentionOp>(result.getOwner());
 }
 
 /// What a result is called before numbering.
@@ -90,7 +91,8 @@ StringRef getResultStem(func::FuncOp func, func::ReturnOp terminator, unsigned i
 
 } // namespace
 
-OwningOpRef<ModuleOp> parseSpec(const std::shared_ptr<llvm::SourceMgr> &source, MLIRContext *context) {
+/// The module, with the names of its arguments where it is text.
+static OwningOpRef<ModuleOp> parseModule(const std::shared_ptr<llvm::SourceMgr> &source, MLIRContext *context) {
   const llvm::MemoryBuffer *buffer = source->getMemoryBuffer(source->getMainFileID());
   if (isBytecode(buffer->getMemBufferRef()))
     return parseSourceFile<ModuleOp>(source, ParserConfig(context));
@@ -103,6 +105,14 @@ OwningOpRef<ModuleOp> parseSpec(const std::shared_ptr<llvm::SourceMgr> &source, 
   if (module)
     recordArgumentNames(*module, state);
   return module;
+}
+
+OwningOpRef<ModuleOp> parseSpec(const std::shared_ptr<llvm::SourceMgr> &source, MLIRContext *context) {
+  OwningOpRef<ModuleOp> module = parseModule(source, context);
+  bool empty = false;
+  if (module)
+    module->walk([&](AttentionOp op) { empty |= failed(checkKeepsSomething(op)); });
+  return empty ? nullptr : std::move(module);
 }
 
 SmallVector<std::string> getArgumentNames(func::FuncOp func) {

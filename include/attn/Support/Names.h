@@ -21,8 +21,8 @@ namespace attn {
 /// The argument (and result) attribute that holds a name.
 constexpr llvm::StringLiteral kNameAttr = "attn.name";
 
-/// Parses a spec, text or bytecode, and records the SSA names of all function arguments as `attn.name`. Errors go to
-/// the context's diagnostic handler and give a null module.
+/// Parses a spec, text or bytecode, and records the SSA names of all function arguments as `attn.name`. A mask that
+/// provably keeps nothing is an error. Errors go to the context's diagnostic handler and give a null module.
 mlir::OwningOpRef<mlir::ModuleOp> parseSpec(const std::shared_ptr<llvm::SourceMgr> &source, mlir::MLIRContext *context);
 
 /// One C identifier per argument, all different: its `attn.name`, else `argN`.

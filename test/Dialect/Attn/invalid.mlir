@@ -369,55 +369,6 @@ func.func @f(%t: tensor<?x?x?x64xf32>, %n: tensor<?xcomplex<f32>>) {
 
 // -----
 
-// A14: a constant.
-func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-note@+1 {{in the mask of this attention}}
-  %o = attn.attention %t, %t, %t mask {
-  ^bb0(%b: index, %h: index, %i: index, %j: index):
-    %0 = attn.causal %i, %j
-    // expected-error@+1 {{the mask keeps nothing: this constant is false; change it or leave the attention out (A14)}}
-    %1 = arith.constant false
-    %2 = arith.andi %0, %1 : i1
-    attn.yield %2 : i1
-  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
-  return
-}
-
-// -----
-
-// A14: a condition and its negation.
-func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+3 {{the mask keeps nothing: this condition excludes another one that must hold as well; change it or leave the attention out (A14)}}
-  // expected-note@+2 {{the other condition}}
-  // expected-note@+1 {{in the mask of this attention}}
-  %o = attn.attention %t, %t, %t mask(prefix(3) and causal and not prefix(3)) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
-  return
-}
-
-// -----
-
-// A14: distances that exclude each other.
-func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+3 {{the mask keeps nothing: this condition excludes another one that must hold as well; change it or leave the attention out (A14)}}
-  // expected-note@+2 {{the other condition}}
-  // expected-note@+1 {{in the mask of this attention}}
-  %o = attn.attention %t, %t, %t mask(not window(right = 5) and stride(2) and causal) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
-  return
-}
-
-// -----
-
-// A14: both parts of a disjunction.
-func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+3 {{the mask keeps nothing: this condition excludes another one that must hold as well; change it or leave the attention out (A14)}}
-  // expected-note@+2 {{the other condition}}
-  // expected-note@+1 {{in the mask of this attention}}
-  %o = attn.attention %t, %t, %t mask((causal and not causal) or (stride(2) and not (causal or stride(2)))) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
-  return
-}
-
-// -----
-
 // S1: sizes.
 // expected-error@+1 {{query_tile must be at least 1, not 0 (S1)}}
 #s = #attn.schedule<query_tile = 0>

@@ -1,4 +1,4 @@
-//===- AttnEmptyMask.h - Masks that keep nothing -----------------*- C++ -*-===//
+//===- AttnEmptyMask.h - What masks are made of ------------------*- C++ -*-===//
 #ifndef ATTN_LIB_DIALECT_ATTN_IR_ATTNEMPTYMASK_H
 #define ATTN_LIB_DIALECT_ATTN_IR_ATTNEMPTYMASK_H
 
@@ -17,10 +17,6 @@ std::optional<Band> readBand(mlir::Value value);
 
 /// The value that is negated, where `value` is a negation (xor with true); else null.
 mlir::Value readNegation(mlir::Value value);
-
-/// Fails, with an error at the part that is to blame, where the mask of a well-formed attention provably keeps no pair
-/// (A14).
-mlir::LogicalResult verifyKeepsSomething(AttentionOp op);
 
 } // namespace attn
 

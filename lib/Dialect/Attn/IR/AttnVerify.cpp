@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttnEmptyMask.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -244,8 +243,6 @@ static LogicalResult verifyRegion(AttentionOp op, Block *block, const RegionRule
 }
 
 LogicalResult AttentionOp::verifyRegions() {
-  if (failed(verifyRegion(*this, getScoreBlock(), scoreRules(getContext()))) ||
-      failed(verifyRegion(*this, getMaskBlock(), maskRules(getContext()))))
-    return failure();
-  return getMaskBlock() ? verifyKeepsSomething(*this) : success();
+  return failure(failed(verifyRegion(*this, getScoreBlock(), scoreRules(getContext()))) ||
+                 failed(verifyRegion(*this, getMaskBlock(), maskRules(getContext()))));
 }

@@ -76,7 +76,6 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     - A11: mask and score hold only the ops of their allowed set, on scalars: integers of up to 64 bits, index, f16, bf16, f32, f64
     - A12: a value from outside is a captured tensor, read by tensor.extract, tensor.dim or a predicate, or a scalar constant
     - A13: captured tensors are ranked, of such scalars
-    - A14: the mask may keep something
     - A15: what is joined has the types of output and lse
 
     Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
@@ -118,6 +117,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, HasParent<"::attn::AttentionOp">]> {
   let summary = "Ends a mask or score region with its value";
+  let description = "Of a mask: whether the pair is kept, i1. Of a score region: the score, f32 (A10).";
   let arguments = (ins AnyType:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
