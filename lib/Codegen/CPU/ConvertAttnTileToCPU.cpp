@@ -1,5 +1,6 @@
 //===- ConvertAttnTileToCPU.cpp - Tile ops to micro-kernel calls ----------===//
 #include "MicroKernels.h"
+#include "TaskForm.h"
 #include "attn/Codegen/CPU/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -11,31 +12,6 @@ using namespace mlir;
 using namespace attn::cpu;
 
 namespace {
-
-/// The slot that a state lives in: states are updated in place, so all states of a chain share it.
-tile::SlotOp findSlot(Value state) {
-  while (true) {
-    if (auto argument = dyn_cast<BlockArgument>(state)) {
-      auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      state = loop.getInitArgs()[argument.getArgNumber() - 1];
-      continue;
-    }
-    Operation *op = state.getDefiningOp();
-    unsigned result = cast<OpResult>(state).getResultNumber();
-    if (auto slot = dyn_cast<tile::SlotOp>(op))
-      return slot;
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      state = loop.getInitArgs()[result];
-    else if (auto branch = dyn_cast<scf::IfOp>(op))
-      state = branch.thenYield().getOperand(result);
-    else if (auto softmax = dyn_cast<tile::SoftmaxOp>(op))
-      state = softmax.getState();
-    else if (auto accumulate = dyn_cast<tile::AccumulateOp>(op))
-      state = accumulate.getState();
-    else
-      state = op->getOperand(0); // begin and restart
-  }
-}
 
 /// Are query, key and value of a task f16 or bf16?
 bool isNarrow(func::FuncOp task) { return !cast<MemRefType>(task.getArgumentTypes()[0]).getElementType().isF32(); }
@@ -149,14 +125,8 @@ TaskConverter::Rows TaskConverter::inF32(Value state, Value matrix, Value row, V
 
 // Too low a reference shows in the weights, and the tile is done once more.
 void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
-  Value state = op.getState(), scores = op.getScores();
-  auto mask = scores.getDefiningOp<tile::MaskOp>();
-  if (mask)
-    scores = mask.getTile();
-  auto modify = scores.getDefiningOp<tile::ModifyOp>();
-  if (modify)
-    scores = modify.getTile();
-  auto score = scores.getDefiningOp<tile::ScoreOp>();
+  Value state = op.getState();
+  auto [score, modify, mask] = ScoreChain::of(op);
   Rows rows = inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true);
   auto key = cast<MemRefType>(rows.matrix.getType());
   func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
@@ -268,16 +238,28 @@ void setScratch(tile::KernelOp kernel, func::FuncOp task) {
 struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {
   using Base::Base;
 
+  SmallVector<func::FuncOp> findTasks() {
+    SmallVector<func::FuncOp> tasks;
+    for (auto fn : getOperation().getOps<func::FuncOp>()) {
+      WalkResult found = fn.walk([](Operation *op) {
+        bool isTile = isa_and_present<tile::AttnTileDialect>(op->getDialect());
+        return isTile && !isa<tile::LaunchOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      });
+      if (found.wasInterrupted())
+        tasks.push_back(fn);
+    }
+    return tasks;
+  }
+
   void runOnOperation() override {
     RegisterBlock block{lanes, rows, avx512Exp ? ExpForm::AVX512 : ExpForm::Portable};
-    SmallVector<func::FuncOp> tasks;
+    SmallVector<func::FuncOp> tasks = findTasks();
+    if (llvm::any_of(tasks, [](func::FuncOp task) { return failed(checkTaskForm(task)); }))
+      return signalPassFailure();
     tile::SlotOp odd;
     getOperation().walk([&](tile::SlotOp slot) {
       if (cast<tile::StateType>(slot.getState().getType()).getQueries() % lanes)
         odd = slot;
-      auto fn = slot->getParentOfType<func::FuncOp>();
-      if (!llvm::is_contained(tasks, fn))
-        tasks.push_back(fn);
     });
     if (odd) {
       odd.emitError() << "a query tile of " << cast<tile::StateType>(odd.getState().getType()).getQueries()

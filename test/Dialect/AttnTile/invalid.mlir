@@ -484,3 +484,80 @@ func.func @f(%m: memref<?x128xf32>, %k: !attn_tile.buffer<2 of 32 by 128, bf16>,
   attn_tile.fetch %m[%i] rows(%i) into %k[%i] : memref<?x128xf32>, <2 of 32 by 128, bf16>
   return
 }
+
+// -----
+
+// T21: finished behind an update.
+func.func @f(%m: memref<?x64xf32>, %w: memref<?xf32>, %i: index, %scale: f32) {
+  %slot = attn_tile.slot %w[%i] dims(%i, %i) key_tile(64) : memref<?xf32> -> <16, 64, 64, log2>
+  %begun = attn_tile.begin %slot, %m[%i], %m[%i] scale(%scale) : <16, 64, 64, log2>, memref<?x64xf32>, memref<?x64xf32>
+  // expected-note@+1 {{the other op}}
+  %again = attn_tile.restart %begun : <16, 64, 64, log2>
+  // expected-error@+1 {{uses a state that another op has updated or finished; use the result of that op (T21)}}
+  attn_tile.finish %begun, %m[%i] : <16, 64, 64, log2>, memref<?x64xf32>
+  return
+}
+
+// -----
+
+// T21: read behind an update.
+func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %k: memref<?x64xf32>, %tile: !attn_tile.tile<64 by 16>, %i: index) {
+  // expected-note@+1 {{the other op}}
+  %weights, %summed = attn_tile.softmax %tile, %s : <64 by 16>, <16, 64, 64, log2>
+  // expected-error@+1 {{uses a state that another op has updated or finished; use the result of that op (T21)}}
+  %scores = attn_tile.score %s, %k[%i] rows(%i) : <16, 64, 64, log2>, memref<?x64xf32> -> <64 by 16>
+  return
+}
+
+// -----
+
+// T21: behind a branch that may have updated it.
+func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %out: memref<?x64xf32>, %i: index, %c: i1) {
+  %r = scf.if %c -> !attn_tile.state<16, 64, 64, log2> {
+    %again = attn_tile.restart %s : <16, 64, 64, log2>
+    scf.yield %again : !attn_tile.state<16, 64, 64, log2>
+  } else {
+    // expected-note@+1 {{the other op}}
+    scf.yield %s : !attn_tile.state<16, 64, 64, log2>
+  }
+  // expected-error@+1 {{uses a state that another op has updated or finished; use the result of that op (T21)}}
+  attn_tile.finish %s, %out[%i] : <16, 64, 64, log2>, memref<?x64xf32>
+  return
+}
+
+// -----
+
+// T21: taken by a loop.
+func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %out: memref<?x64xf32>, %i: index) {
+  // expected-note@+1 {{the other op}}
+  %r = scf.for %n = %i to %i step %i iter_args(%t = %s) -> !attn_tile.state<16, 64, 64, log2> {
+    scf.yield %t : !attn_tile.state<16, 64, 64, log2>
+  }
+  // expected-error@+1 {{uses a state that another op has updated or finished; use the result of that op (T21)}}
+  attn_tile.finish %s, %out[%i] : <16, 64, 64, log2>, memref<?x64xf32>
+  return
+}
+
+// -----
+
+// T21: once in every pass of a loop.
+func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %out: memref<?x64xf32>, %i: index) {
+  scf.for %n = %i to %i step %i {
+    // expected-error@+1 {{updates, in a loop, a state from outside it; carry the state through the loop (T21)}}
+    attn_tile.finish %s, %out[%n] : <16, 64, 64, log2>, memref<?x64xf32>
+  }
+  return
+}
+
+// -----
+
+// T21 allows: read before the update, and one update on either path.
+func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %out: memref<?x64xf32>, %floats: memref<?xf32>, %i: index) {
+  %lost = attn_tile.check %s : <16, 64, 64, log2>
+  scf.if %lost {
+    attn_tile.finish_partial %s, %floats[%i] rows(%i) : <16, 64, 64, log2>, memref<?xf32>
+  } else {
+    attn_tile.finish %s, %out[%i] : <16, 64, 64, log2>, memref<?x64xf32>
+  }
+  return
+}

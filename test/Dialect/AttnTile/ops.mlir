@@ -41,14 +41,15 @@ func.func @tile(%scratch: memref<?xf32>, %q: memref<?x64xf32>, %k: memref<?x64xf
 // CHECK:         attn_tile.finish %{{.+}}, %{{.+}}[%{{.+}}] lse(%{{.+}} : memref<?xf32>) : <16, -1, -1, log2>, memref<?x?xbf16>
 // CHECK:         attn_tile.finish %{{.+}}, %{{.+}}[%{{.+}}] : <16, -1, -1, log2>, memref<?x?xbf16>
 // CHECK:         attn_tile.finish_partial %{{.+}}, %{{.+}}[%{{.+}}] rows(%{{.+}}) : <16, -1, -1, log2>, memref<?xf32>
-func.func @ends(%state: !attn_tile.state<16, -1, -1, log2>, %tile: !attn_tile.tile<64 by 16>, %out: memref<?x?xbf16>,
+func.func @ends(%state: !attn_tile.state<16, -1, -1, log2>, %second: !attn_tile.state<16, -1, -1, log2>,
+                %third: !attn_tile.state<16, -1, -1, log2>, %tile: !attn_tile.tile<64 by 16>, %out: memref<?x?xbf16>,
                 %floats: memref<?xf32>, %i: index) -> i1 {
   %lost = attn_tile.check %state : <16, -1, -1, log2>
   %again = attn_tile.restart %state : <16, -1, -1, log2>
   %weights, %summed = attn_tile.softmax exact %tile, %again : <64 by 16>, <16, -1, -1, log2>
   attn_tile.finish %summed, %out[%i] lse(%floats : memref<?xf32>) : <16, -1, -1, log2>, memref<?x?xbf16>
-  attn_tile.finish %summed, %out[%i] : <16, -1, -1, log2>, memref<?x?xbf16>
-  attn_tile.finish_partial %summed, %floats[%i] rows(%i) : <16, -1, -1, log2>, memref<?xf32>
+  attn_tile.finish %second, %out[%i] : <16, -1, -1, log2>, memref<?x?xbf16>
+  attn_tile.finish_partial %third, %floats[%i] rows(%i) : <16, -1, -1, log2>, memref<?xf32>
   return %lost : i1
 }
 

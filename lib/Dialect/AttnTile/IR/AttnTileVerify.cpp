@@ -4,7 +4,7 @@
 // number.
 //
 //===----------------------------------------------------------------------===//
-#include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "AttnTileStates.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -108,27 +108,32 @@ static LogicalResult verifyPositive(Operation *op, StringRef name, int64_t value
 
 LogicalResult SlotOp::verify() {
   return failure(failed(verifyFloats(*this, "workspace", getWorkspace())) ||
-                 failed(verifyPositive(*this, "key_tile", getKeyTile())));
+                 failed(verifyPositive(*this, "key_tile", getKeyTile())) || failed(verifyStateUses(*this)));
 }
 
 LogicalResult BeginOp::verify() {
   int64_t dim = getState().getType().getDim();
   return failure(failed(verifyMatrix(*this, "query", getQuery(), dim)) ||
-                 failed(verifyMatrix(*this, "key", getKey(), dim)));
+                 failed(verifyMatrix(*this, "key", getKey(), dim)) || failed(verifyStateUses(*this)));
 }
 
 LogicalResult ScoreOp::verify() {
   int64_t keys = getTile().getType().getKeys();
   return failure(failed(verifyRows(*this, "key", getKey(), keys, getState().getType().getDim())) ||
-                 failed(verifyQueries(*this, getTile().getType(), getState().getType())));
+                 failed(verifyQueries(*this, getTile().getType(), getState().getType())) ||
+                 failed(verifyStateUses(*this)));
 }
 
-LogicalResult SoftmaxOp::verify() { return verifyQueries(*this, getScores().getType(), getState().getType()); }
+LogicalResult SoftmaxOp::verify() {
+  return failure(failed(verifyQueries(*this, getScores().getType(), getState().getType())) ||
+                 failed(verifyStateUses(*this)));
+}
 
 LogicalResult AccumulateOp::verify() {
   int64_t keys = getWeights().getType().getKeys();
   return failure(failed(verifyRows(*this, "value", getValue(), keys, getState().getType().getValueDim())) ||
-                 failed(verifyQueries(*this, getWeights().getType(), getState().getType())));
+                 failed(verifyQueries(*this, getWeights().getType(), getState().getType())) ||
+                 failed(verifyStateUses(*this)));
 }
 
 LogicalResult FetchOp::verify() {
@@ -144,16 +149,20 @@ LogicalResult FetchOp::verify() {
 
 LogicalResult StartOp::verify() {
   StateType state = getState().getType();
-  return verifySlot(*this, "query", getQuery().getType(), state.getQueries(), state.getDim());
+  return failure(failed(verifySlot(*this, "query", getQuery().getType(), state.getQueries(), state.getDim())) ||
+                 failed(verifyStateUses(*this)));
 }
 
 LogicalResult FinishOp::verify() {
-  if (failed(verifyMatrix(*this, "output", getOutput(), getState().getType().getValueDim())))
+  if (failed(verifyStateUses(*this)) ||
+      failed(verifyMatrix(*this, "output", getOutput(), getState().getType().getValueDim())))
     return failure();
   return getLse() ? verifyFloats(*this, "lse", getLse()) : success();
 }
 
-LogicalResult FinishPartialOp::verify() { return verifyFloats(*this, "partials", getPartials()); }
+LogicalResult FinishPartialOp::verify() {
+  return failure(failed(verifyFloats(*this, "partials", getPartials())) || failed(verifyStateUses(*this)));
+}
 
 //===----------------------------------------------------------------------===//
 // Regions

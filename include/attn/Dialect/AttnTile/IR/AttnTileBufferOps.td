@@ -30,6 +30,7 @@ def AttnTile_FetchOp : AttnTile_Op<"fetch"> {
 
 def AttnTile_CommitOp : AttnTile_Op<"commit"> {
   let summary = "Close a group of fetches: those since the last commit";
+  let description = "`await` counts groups, also empty ones: a pass of a loop that fetches nothing commits as the others do.";
   let assemblyFormat = "attr-dict";
 }
 
@@ -59,6 +60,9 @@ def AttnTile_StartOp : AttnTile_Op<"start"> {
 
 def AttnTile_ClipOp : AttnTile_Op<"clip", [Pure, AllTypesMatch<["tile", "result"]>]> {
   let summary = "Mask the key rows at and after `count`";
+  let description = [{
+    A slot is as high as a tile, also where fewer keys are left: the rows behind them hold zeros, whose scores are no scores.
+  }];
   let arguments = (ins AttnTile_TileType:$tile, Index:$count);
   let results = (outs AttnTile_TileType:$result);
   let assemblyFormat = "$tile `rows` `(` $count `)` attr-dict `:` type($tile)";

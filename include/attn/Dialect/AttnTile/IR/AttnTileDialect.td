@@ -15,7 +15,7 @@ def AttnTile_Dialect : Dialect {
 
     The running state of a query tile (scaled queries, reference m, sum l, accumulated output) is one SSA value of type
     `!attn_tile.state`. Ops that update a state return the new one; a target may keep it in registers (GPU) or update the
-    slot of memory that it came from in place (CPU), which is why a state is used by one op at a time.
+    slot of memory that it came from in place (CPU), which is why a state is used up (T21).
 
     Constraints are numbered; those of single types and ops stand there. Of all ops that have a tile, a state or memory:
     - T9: query, key, value and output are matrices (rank 2) of f32, f16 or bf16
@@ -24,6 +24,8 @@ def AttnTile_Dialect : Dialect {
     - T11: workspace, partial results and log-sum-exp are memrefs of rank 1 of f32
     - T12: tile and state have the same number of queries
     - T13: key_tile and step are at least 1
+    - T21: a state that an op updates or finishes, or that a loop, branch or end of a region takes, has no use behind it on
+      any path; in a loop it is updated only if the loop carries it
   }];
   let useDefaultTypePrinterParser = 1;
 }

@@ -98,6 +98,10 @@ def AttnTile_BeginOp : AttnTile_Op<"begin", [AllTypesMatch<["state", "result"]>]
 
 def AttnTile_RestartOp : AttnTile_Op<"restart", [AllTypesMatch<["state", "result"]>]> {
   let summary = "Forget the reference, sum and output of a state, keep its queries";
+  let description = [{
+    The state is that of a query tile that has seen no key, and has no guess of a reference: what follows is `softmax exact`,
+    which sets one.
+  }];
   let arguments = (ins AttnTile_StateType:$state);
   let results = (outs AttnTile_StateType:$result);
   let assemblyFormat = "$state attr-dict `:` type($state)";
@@ -153,6 +157,7 @@ def AttnTile_MaskOp : AttnTile_RegionOp<"mask"> {
 def AttnTile_YieldOp : AttnTile_Op<"yield", [Pure, Terminator, ReturnLike,
     ParentOneOf<["ModifyOp", "MaskOp"]>]> {
   let summary = "The value of a modify or mask region";
+  let description = "A score as f32, or whether an element is kept as i1.";
   let arguments = (ins AnyType:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
@@ -162,11 +167,10 @@ def AttnTile_SoftmaxOp : AttnTile_Op<"softmax", [AllTypesMatch<["state", "result
   let description = [{
     The weight is 2^(s - m) or e^(s - m), as the unit of the state says.
 
-    Lazy (the default): m stays as it is unless weights of the tile are huge (a sum of 2^40; with a score region 2^8 on
-    average); then m becomes the largest score so far, the sum and the output are rescaled, and the tile is done again.
-    Scores beyond f32 may come out as anything that `check` sees. With `exact`, they count as the largest score or as
-    masked, and m is raised to the largest kept score of every tile
-    first (the online softmax of Milakov and Gimelshein, arXiv 1805.02867).
+    Lazy (the default): m stays as it is unless weights of the tile would be huge, by a measure of the target; then m becomes
+    the largest score so far, sum and output are rescaled, and the weights are those against the new m. Scores beyond f32 may
+    come out as anything that `check` sees. With `exact`, they count as the largest score or as masked, and m is raised to
+    the largest kept score of every tile first (the online softmax of Milakov and Gimelshein, arXiv 1805.02867).
   }];
   let arguments = (ins AttnTile_TileType:$scores, AttnTile_StateType:$state, UnitAttr:$exact);
   let results = (outs AttnTile_TileType:$weights, AttnTile_StateType:$result);
@@ -193,9 +197,9 @@ def AttnTile_AccumulateOp : AttnTile_Op<"accumulate", [AllTypesMatch<["state", "
 def AttnTile_CheckOp : AttnTile_Op<"check"> {
   let summary = "May weights have been lost, or scores have left the range of f32?";
   let description = [{
-    True where some sum is small (below 2^-60; with a score region, where the distance from the reference is rounded,
-    below 2^-8), or a sum or an output is not finite; also for a row that keeps nothing. The tile is then done again
-    from `restart` with exact softmax.
+    True where a sum or an output is not finite, or a sum is so small, by a measure of the target, that weights may have been
+    rounded to 0 or to few digits; perhaps also for a row that keeps nothing. The tile is then done again from `restart`
+    with exact softmax.
   }];
   let arguments = (ins AttnTile_StateType:$state);
   let results = (outs I1:$lost);
@@ -217,7 +221,7 @@ def AttnTile_FinishOp : AttnTile_Op<"finish"> {
 def AttnTile_FinishPartialOp : AttnTile_Op<"finish_partial"> {
   let summary = "Store the unnormalised result of a range of keys, to be merged with others";
   let description = [{
-    Row r of `partials` is valueDim floats of sum(p v), then m in the unit of the state, then l. `rows` rows are stored
+    Row r of `partials` is valueDim floats of sum(p v), then m in the unit of the state (`log2`: in quarters), then l. `rows` rows are stored
     from `row`.
   }];
   let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$partials, Index:$row, Index:$rows);
