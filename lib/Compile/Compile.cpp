@@ -60,8 +60,7 @@ Error tellFallbacks(ModuleOp spec, const CompileRequest &request) {
     FailureOr<ScheduleChoice> choice = getSchedule(op, target);
     if (failed(choice))
       return WalkResult::interrupt();
-    ScheduleAttr schedule = choice->schedule;
-    for (const Fallback &fallback : findFallbacks(op, {schedule.getReindex(), schedule.getReindexSize()})) {
+    for (const Fallback &fallback : findFallbacks(op, choice->schedule, target)) {
       any = true;
       auto diagnostic = request.strict ? emitError(fallback.loc) : emitRemark(fallback.loc);
       diagnostic << fallback.what << "; " << fallback.advice;

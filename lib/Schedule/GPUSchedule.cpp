@@ -11,12 +11,14 @@ namespace attn {
 namespace {
 
 constexpr int64_t kStages = 2, kWarp = 32;
+/// Warps of a block, and registers of a thread.
+constexpr int64_t kMaxWarps = 32, kMaxRegisters = 255;
 /// Output registers of a lane are value_dim / 2 per 16 query rows; beyond this width they and a tile of scores spill.
 constexpr int64_t kMaxValueDim = 256;
 
 /// A way to cut: query rows and warps of a block, keys of a tile.
 struct Cut {
-  int64_t queries, warps, keys;
+  int64_t queries, warps, keys, stages = kStages;
 };
 
 class GPUChooser {
@@ -26,13 +28,16 @@ public:
         valueDim(op.getValueType().getShape().back()), element(op.getQueryType().getElementType()) {}
 
   FailureOr<ScheduleChoice> choose();
+  LogicalResult check(ScheduleAttr schedule);
   GPUResources estimate(const Cut &cut);
   bool tensorCores() { return gpu.tensorCores && !element.isF32(); }
 
 private:
   void because(std::string reason) { reasons.push_back(std::move(reason)); }
   SmallVector<Cut> candidates();
+  LogicalResult checkDims();
   int64_t sharedBytes(const Cut &cut);
+  int64_t stateRegisters(const Cut &cut);
   FailureOr<Cut> chooseCut();
   void chooseReindexing();
   std::string describeOccupancy(const Cut &cut);
@@ -63,7 +68,7 @@ SmallVector<Cut> GPUChooser::candidates() {
 int64_t GPUChooser::sharedBytes(const Cut &cut) {
   int64_t bytes = tensorCores() ? 2 : 4;
   auto pitch = [&](int64_t width) { return GPUModel::sharedPitch(llvm::alignTo(width, 16), bytes); };
-  return cut.queries * pitch(dim) + kStages * cut.keys * (pitch(dim) + pitch(valueDim));
+  return cut.queries * pitch(dim) + cut.stages * cut.keys * (pitch(dim) + pitch(valueDim));
 }
 
 FailureOr<Cut> GPUChooser::chooseCut() {
@@ -91,13 +96,18 @@ void GPUChooser::chooseReindexing() {
                     reindexing.kind == ReindexKind::Residue ? "residue modulo" : "block", reindexing.size));
 }
 
-GPUResources GPUChooser::estimate(const Cut &cut) {
+/// Of a thread, for outputs, scores and queries.
+int64_t GPUChooser::stateRegisters(const Cut &cut) {
   int64_t rowBlocks = std::max<int64_t>(cut.queries / 16 / cut.warps, 1);
-  int64_t words = llvm::alignTo(valueDim, 16) / 2 * rowBlocks + cut.keys / 2 * rowBlocks;
+  int64_t words = llvm::alignTo(valueDim, 16) / 2 + cut.keys / 2;
   if (tensorCores() && dim <= 128)
-    words += llvm::alignTo(dim, 16) / 4 * rowBlocks;
+    words += llvm::alignTo(dim, 16) / 4;
+  return words * rowBlocks;
+}
+
+GPUResources GPUChooser::estimate(const Cut &cut) {
   GPUResources resources;
-  resources.registers = std::min<int64_t>(llvm::alignTo(words + 64, 8), 255);
+  resources.registers = std::min<int64_t>(llvm::alignTo(stateRegisters(cut) + 64, 8), kMaxRegisters);
   resources.sharedBytes = sharedBytes(cut);
   int64_t byRegisters = GPUModel::kRegisters / (resources.registers * cut.warps * kWarp);
   int64_t byShared = gpu.multiprocessorBytes / (resources.sharedBytes + 1024);
@@ -113,12 +123,36 @@ std::string GPUChooser::describeOccupancy(const Cut &cut) {
                  r.registers, r.sharedBytes / 1024, r.blocks, r.warps);
 }
 
-FailureOr<ScheduleChoice> GPUChooser::choose() {
+LogicalResult GPUChooser::checkDims() {
   if (dim < 0 || valueDim < 0)
     return op.emitError("GPU kernels need head_dim and value dimension in the types; write them in place of '?'");
   if (valueDim > kMaxValueDim)
     return op.emitError() << "a value dimension of " << valueDim << " has no GPU code; " << kMaxValueDim
                           << " is the largest. Split the values and run the op once per part";
+  return success();
+}
+
+LogicalResult GPUChooser::check(ScheduleAttr schedule) {
+  if (failed(checkDims()))
+    return failure();
+  Cut cut = {schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile(), schedule.getStages()};
+  if (cut.warps < 1 || cut.warps > kMaxWarps)
+    return op.emitError() << "its schedule has warps = " << cut.warps << ", but a block of GPU threads has 1 to "
+                          << kMaxWarps << "; give it one for every 16 or 32 rows of query_tile";
+  if (sharedBytes(cut) > gpu.sharedBytes)
+    return op.emitError() << "the tiles of its schedule take " << sharedBytes(cut)
+                          << " bytes of shared memory, but a block of " << gpu.chip << " has " << gpu.sharedBytes
+                          << "; use a smaller query_tile or key_tile, or fewer stages";
+  if (stateRegisters(cut) > kMaxRegisters)
+    return op.emitError() << "the tiles of its schedule take " << stateRegisters(cut)
+                          << " registers of a thread for queries, scores and outputs, but there are " << kMaxRegisters
+                          << "; use a smaller query_tile or key_tile, or more warps";
+  return success();
+}
+
+FailureOr<ScheduleChoice> GPUChooser::choose() {
+  if (failed(checkDims()))
+    return failure();
   chooseReindexing();
   FailureOr<Cut> cut = chooseCut();
   if (failed(cut))
@@ -130,10 +164,14 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
                   cut->keys, kStages));
   because(describeOccupancy(*cut));
   int64_t split = overrides.split ? overrides.split : 8 * cut->keys;
+  auto refuse = [&] { return op.emitError(); };
   auto schedule =
-      ScheduleAttr::get(op.getContext(), cut->queries, cut->keys, /*tail_tile=*/cut->queries, /*granule=*/16,
-                        /*group=*/1, /*span=*/cut->keys, split, /*tasks=*/2 * gpu.multiprocessors, reindexing.kind,
-                        reindexing.size, cut->warps, kStages);
+      ScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(refuse), op.getContext(), cut->queries, cut->keys,
+                               /*tail_tile=*/cut->queries, /*granule=*/int64_t(16),
+                               /*group=*/int64_t(1), /*span=*/cut->keys, split, /*tasks=*/2 * gpu.multiprocessors,
+                               reindexing.kind, reindexing.size, cut->warps, kStages);
+  if (!schedule)
+    return failure();
   return ScheduleChoice{schedule, std::move(reasons)};
 }
 
@@ -141,12 +179,26 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
 
 GPUResources estimateResources(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule) {
   ScheduleOverrides none;
-  return GPUChooser(op, gpu, none).estimate({schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile()});
+  return GPUChooser(op, gpu, none)
+      .estimate({schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile(), schedule.getStages()});
 }
 
 bool usesTensorCores(AttentionOp op, const GPUModel &gpu) {
   ScheduleOverrides none;
   return GPUChooser(op, gpu, none).tensorCores();
+}
+
+std::vector<Fallback> findGPUFallbacks(AttentionOp op, const GPUModel &gpu) {
+  if (op.getQueryType().getElementType().isF32() || gpu.unused.empty())
+    return {};
+  StringRef instead = usesTensorCores(op, gpu) ? "mma.sync" : "plain FMAs";
+  return {{op.getLoc(), formatv("products by {0}, though {1} has {2}", instead, gpu.chip, gpu.unused),
+           formatv("there is no code for {0} yet", gpu.unused)}};
+}
+
+LogicalResult checkGPUSchedule(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule) {
+  ScheduleOverrides none;
+  return GPUChooser(op, gpu, none).check(schedule);
 }
 
 FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu, const ScheduleOverrides &overrides) {

@@ -17,6 +17,8 @@ namespace {
 
 /// Keys in which masks are told apart.
 constexpr int64_t kGranule = 16;
+/// Of a query tile: micro-kernels are unrolled over them.
+constexpr int64_t kMaxVectors = 16;
 /// What a narrow query tile has to save: estimates are not better than this, and three vectors of queries need the
 /// fewest loads per FMA at any length.
 constexpr double kGain = 0.985;
@@ -170,12 +172,14 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
       return signalPassFailure();
     }
     getOperation().walk([&](AttentionOp op) {
-      if (op.getScheduleAttr())
-        return;
-      FailureOr<ScheduleChoice> choice = chooseGPUSchedule(op, *gpu, overrides);
-      if (failed(choice))
-        return signalPassFailure();
-      op.setScheduleAttr(choice->schedule);
+      if (!op.getScheduleAttr()) {
+        FailureOr<ScheduleChoice> choice = chooseGPUSchedule(op, *gpu, overrides);
+        if (failed(choice))
+          return signalPassFailure();
+        op.setScheduleAttr(choice->schedule);
+      }
+      if (failed(checkGPUSchedule(op, *gpu, op.getScheduleAttr())))
+        signalPassFailure();
     });
   }
 
@@ -195,6 +199,8 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     getOperation().walk([&](AttentionOp op) {
       if (!op.getScheduleAttr())
         op.setScheduleAttr(chooseSchedule(op, target, overrides).schedule);
+      if (failed(checkSchedule(op, target, op.getScheduleAttr())))
+        signalPassFailure();
     });
   }
 };
@@ -202,6 +208,21 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
 } // namespace
 
 int64_t getGranule(const ScheduleOverrides &overrides) { return overrides.keyTile % kGranule == 0 ? kGranule : 1; }
+
+LogicalResult checkSchedule(AttentionOp op, const TargetModel &target, ScheduleAttr schedule) {
+  if (schedule.getWarps())
+    return op.emitError() << "its schedule has warps = " << schedule.getWarps()
+                          << ", which cut it for a GPU, but the target is a CPU; leave warps out";
+  for (auto [name, rows] : {std::pair("query_tile", schedule.getQueryTile()), {"tail_tile", schedule.getTailTile()}}) {
+    if (rows % target.lanes)
+      return op.emitError() << "its schedule has " << name << " = " << rows << ", which is no multiple of "
+                            << target.lanes << ", the floats of a vector of the target";
+    if (rows > kMaxVectors * target.lanes)
+      return op.emitError() << "its schedule has " << name << " = " << rows << ", but a tile has at most "
+                            << kMaxVectors << " vectors, here " << kMaxVectors * target.lanes << " rows";
+  }
+  return success();
+}
 
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides) {
   return Chooser(op, target, overrides).choose();

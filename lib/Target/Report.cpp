@@ -18,11 +18,21 @@ static std::string describeLocation(Location loc) {
 }
 
 FailureOr<ScheduleChoice> getSchedule(AttentionOp op, const ReportTarget &target) {
-  if (ScheduleAttr given = op.getScheduleAttr())
+  ScheduleAttr given = op.getScheduleAttr();
+  if (given && failed(target.gpu ? checkGPUSchedule(op, *target.gpu, given) : checkSchedule(op, target.cpu, given)))
+    return failure();
+  if (given)
     return ScheduleChoice{given, {"all of it stands in the spec"}};
   if (target.gpu)
     return chooseGPUSchedule(op, *target.gpu, target.overrides);
   return chooseSchedule(op, target.cpu, target.overrides);
+}
+
+std::vector<Fallback> findFallbacks(AttentionOp op, ScheduleAttr schedule, const ReportTarget &target) {
+  std::vector<Fallback> fallbacks = findFallbacks(op, {schedule.getReindex(), schedule.getReindexSize()});
+  if (target.gpu)
+    llvm::append_range(fallbacks, findGPUFallbacks(op, *target.gpu));
+  return fallbacks;
 }
 
 static void addTraffic(const AttentionProblem &problem, AttentionReport &report) {
@@ -89,7 +99,7 @@ FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const Rep
   Reindexing reindexing = {schedule.getReindex(), schedule.getReindexSize()};
   report.dependence = getMaskDependence(op);
   report.parts = explainMask(op, reindexing);
-  report.fallbacks = findFallbacks(op, reindexing);
+  report.fallbacks = findFallbacks(op, schedule, target);
   addTraffic(problem, report);
   addPlan(problem, report);
   addMap(problem, report);

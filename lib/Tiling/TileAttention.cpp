@@ -28,7 +28,7 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   config.tail_limit = s.getWarps() ? 0 : s.getQueryTile() - s.getTailTile() + 1;
   config.key_tile = s.getKeyTile();
   config.key_granule = s.getGranule();
-  config.group_tiles = s.getGroup();
+  config.group_tiles = s.getWarps() ? 1 : s.getGroup(); // a block of GPU threads has one query tile
   config.split_keys = s.getSplit();
   config.split_tasks = s.getTasks();
   config.warps = s.getWarps();

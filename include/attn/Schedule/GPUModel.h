@@ -18,6 +18,7 @@ struct GPUModel {
   int64_t sharedBytes = 48 << 10;              // that one block can have
   int64_t multiprocessorBytes = 64 << 10;      // shared memory of a multiprocessor
   int64_t multiprocessors = 80;                // of a typical card of the chip: how many blocks are worth having
+  std::string unused;                          // what it has for products of f16 and bf16 that there is no code for
   static constexpr int64_t kRegisters = 65536; // of a multiprocessor
 
   /// Bytes between rows of `width` elements (a multiple of 16) in shared memory: rows of whole groups of eight chunks

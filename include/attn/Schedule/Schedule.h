@@ -2,7 +2,7 @@
 #ifndef ATTN_SCHEDULE_SCHEDULE_H
 #define ATTN_SCHEDULE_SCHEDULE_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Pattern/Explain.h"
 #include "attn/Schedule/GPUModel.h"
 #include "attn/Schedule/TargetModel.h"
 #include <string>
@@ -31,6 +31,10 @@ void splitUnions(mlir::Operation *root, const TargetModel &target, const Schedul
 /// Keys in which masks are told apart.
 int64_t getGranule(const ScheduleOverrides &overrides);
 
+/// Is there code for a schedule, which may be written by hand? Fails with a located message otherwise.
+mlir::LogicalResult checkSchedule(AttentionOp op, const TargetModel &target, ScheduleAttr schedule);
+mlir::LogicalResult checkGPUSchedule(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule);
+
 /// What a block of threads takes of a multiprocessor, by our estimate.
 struct GPUResources {
   int64_t registers;   // of a thread
@@ -42,6 +46,9 @@ GPUResources estimateResources(AttentionOp op, const GPUModel &gpu, ScheduleAttr
 
 /// Whether the products of an op run on tensor cores.
 bool usesTensorCores(AttentionOp op, const GPUModel &gpu);
+
+/// What of the chip an op does not use though it would be faster.
+std::vector<Fallback> findGPUFallbacks(AttentionOp op, const GPUModel &gpu);
 
 /// The same for a GPU. Fails, with a located message, where no tile fits the chip.
 mlir::FailureOr<ScheduleChoice> chooseGPUSchedule(AttentionOp op, const GPUModel &gpu,

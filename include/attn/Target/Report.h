@@ -28,6 +28,9 @@ struct ReportTarget {
 /// message, where a GPU has no code for it.
 mlir::FailureOr<ScheduleChoice> getSchedule(AttentionOp op, const ReportTarget &target);
 
+/// What of an op runs slower with that schedule than its pattern and the target allow.
+std::vector<Fallback> findFallbacks(AttentionOp op, ScheduleAttr schedule, const ReportTarget &target);
+
 struct AttentionReport {
   std::string function, location, mask, elementType;
   bool hasScore = false;

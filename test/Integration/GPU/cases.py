@@ -119,6 +119,8 @@ def schedules(s):
             text = f"query_tile = {queries}, key_tile = {keys}, granule = 16, split = 64, warps = {warps}, stages = {stages}"
             for name in ("causal", "window"):
                 s.check(f"{element}, {text}, {name}", spec(name, element, dim=32, schedule=text), ["B=1,H=2,N=150", "N=3,M=700"], EMULATED)
+        several = "query_tile = 16, key_tile = 16, warps = 1, group = 4, tasks = 4"  # a block has one tile for all that
+        s.check(f"{element}, {several}", spec("causal", element, dim=32, schedule=several), "H=2,N=300", EMULATED)
         s.check(f"{element}, empty", spec("causal", element, dim=32), ["N=0,M=5", "N=5,M=0", "B=0,N=5,M=7"], EMULATED)
 
 

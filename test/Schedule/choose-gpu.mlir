@@ -1,0 +1,52 @@
+// Which tiles are chosen for which head_dim, element type and mask on which GPU.
+
+// RUN: attn-opt %s --attn-select-schedule=chip=sm_80 | FileCheck %s --check-prefix=AMPERE
+// RUN: attn-opt %s --attn-select-schedule=chip=sm_70 | FileCheck %s --check-prefix=VOLTA
+// RUN: attn-opt %s --attn-select-schedule="chip=sm_80 query-tile=32 key-tile=16 split=64 reindex=false" | FileCheck %s --check-prefix=OPTIONS
+// RUN: not attn-opt %s --attn-select-schedule=chip=sm_1 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not attn-opt %s --attn-select-schedule="chip=sm_80 query-tile=24" 2>&1 | FileCheck %s --check-prefix=ODD
+// RUN: not attn-opt %s --attn-select-schedule="chip=sm_80 query-tile=1024" 2>&1 | FileCheck %s --check-prefix=MANY
+
+// UNKNOWN: error: unknown chip 'sm_1'; known are sm_70
+// ODD: error: for 1 warps query_tile must be a multiple of 16, and key_tile of 16, not 24 and 64 (S5)
+// MANY: error: its schedule has warps = 64, but a block of GPU threads has 1 to 32
+
+!narrow = tensor<?x?x?x64xbf16>
+!wide = tensor<?x?x?x256xbf16>
+!floats = tensor<?x?x?x64xf32>
+
+// AMPERE-LABEL: @narrow
+// AMPERE: #attn.schedule<query_tile = 128, key_tile = 64,{{.*}} warps = 4>
+// VOLTA-LABEL: @narrow
+// VOLTA: #attn.schedule<query_tile = 64, key_tile = 32,{{.*}} warps = 4>
+// OPTIONS-LABEL: @narrow
+// OPTIONS: #attn.schedule<query_tile = 32, key_tile = 16,{{.*}} split = 64,{{.*}} warps = 2>
+func.func @narrow(%q: !narrow) -> !narrow {
+  %o = attn.attention %q, %q, %q : !narrow, !narrow, !narrow -> !narrow
+  return %o : !narrow
+}
+
+// Tiles shrink with the room that rows take.
+// AMPERE-LABEL: @wide
+// AMPERE: #attn.schedule<query_tile = 128, key_tile = 32,{{.*}} warps = 8>
+func.func @wide(%q: !wide) -> !wide {
+  %o = attn.attention %q, %q, %q : !wide, !wide, !wide -> !wide
+  return %o : !wide
+}
+
+// AMPERE-LABEL: @floats
+// AMPERE: #attn.schedule<query_tile = 64, key_tile = 32,{{.*}} warps = 4>
+func.func @floats(%q: !floats) -> !floats {
+  %o = attn.attention %q, %q, %q : !floats, !floats, !floats -> !floats
+  return %o : !floats
+}
+
+// A strided mask is the same smaller problems as on a CPU.
+// AMPERE-LABEL: @strided
+// AMPERE: reindex = residue, reindex_size = 16
+// OPTIONS-LABEL: @strided
+// OPTIONS-NOT: reindex
+func.func @strided(%q: !narrow) -> !narrow {
+  %o = attn.attention %q, %q, %q mask(stride(16) and causal) : !narrow, !narrow, !narrow -> !narrow
+  return %o : !narrow
+}
