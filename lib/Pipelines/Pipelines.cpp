@@ -106,6 +106,23 @@ static CompileOptions hostOptions() {
   return options;
 }
 
+namespace {
+struct GPUPipelineOptions : PassPipelineOptions<GPUPipelineOptions> {
+  Option<std::string> chip{*this, "chip", llvm::cl::desc("the GPU"), llvm::cl::init("sm_80")};
+};
+} // namespace
+
+static void buildToGPU(OpPassManager &pm, const GPUPipelineOptions &given) {
+  CompileOptions options = hostOptions();
+  std::string error;
+  FailureOr<GPUModel> gpu = GPUModel::get(given.chip, error);
+  options.gpu = succeeded(gpu) ? *gpu : GPUModel();
+  options.gpu->chip = given.chip; // where it is unknown, attn-select-schedule says which are known
+  buildSchedule(pm, options);
+  buildTiling(pm, options);
+  buildGPU(pm, options);
+}
+
 void registerPipelines() {
   static PassPipelineRegistration<> tile("attn-to-tile", "attn to loops over tiles", [](OpPassManager &pm) {
     CompileOptions options = hostOptions();
@@ -127,6 +144,7 @@ void registerPipelines() {
                                            buildCPU(pm, options);
                                            buildLLVM(pm, options);
                                          });
+  static PassPipelineRegistration<GPUPipelineOptions> gpu("attn-to-gpu", "attn to warp code of a GPU", buildToGPU);
 }
 
 std::vector<std::string> entryNames(ModuleOp spec) {

@@ -38,7 +38,7 @@ void buildNVVM(mlir::OpPassManager &pm, const CompileOptions &options);
 /// vector code -> the LLVM dialect.
 void buildLLVM(mlir::OpPassManager &pm, const CompileOptions &options);
 
-/// Names the pipelines for command lines: attn-to-tile, attn-to-cpu, attn-to-llvm.
+/// Names the pipelines for command lines: attn-to-tile, attn-to-cpu, attn-to-llvm, attn-to-gpu.
 void registerPipelines();
 
 /// What a compiled module exports: NAME, NAME_plan and NAME_run of every function.
