@@ -32,7 +32,6 @@ public:
 
   llvm::ArrayRef<Piece> pieces() const { return set; }
   bool isEmpty() const { return set.empty(); }
-  bool isAll() const { return set.size() == 1 && set[0].lo == kLeast && set[0].hi == kGreatest; }
   bool contains(int64_t value) const;
   bool operator==(const IntSet &other) const { return set == other.set; }
 

@@ -46,7 +46,6 @@ typedef struct {
   AttnMemRef *joined_out, *joined_lse; /* null where nothing is joined */
   AttnMemRef *captured[ATTN_MAX_OPERANDS];
   int64_t out_code, out_bits; /* element type of the output */
-  int64_t natural_partials;
 } AttnProblem;
 
 /* Rows that run as one task in every (batch, head): whole query tiles, or one block of a tail tile. */

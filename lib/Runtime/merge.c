@@ -126,7 +126,7 @@ static Joined find_joined(const AttnProblem *problem, int64_t b, int64_t h, int6
   if (value > 3.402823466e38f) /* as for scores: +inf is the largest finite number */
     value = 3.402823466e38f;
   joined.base = b * out[0] + h * out[1] + token * out[2];
-  joined.m = (double)value * (problem->natural_partials ? 1.0 : 0.360673760222240853);
+  joined.m = (double)value * (problem->kernel->natural_partials ? 1.0 : 0.360673760222240853);
   return joined;
 }
 
@@ -154,7 +154,7 @@ static void merge_row(const AttnProblem *problem, float *part, int64_t stride, i
                       int64_t token) {
   const int64_t dim = problem->value_dim, *out = problem->out->extents + 4;
   int64_t base = b * out[0] + h * out[1] + token * out[2];
-  double m, unit = problem->natural_partials ? 1.0 : 2.772588722239781; /* of m, in natural units */
+  double m, unit = problem->kernel->natural_partials ? 1.0 : 2.772588722239781; /* of m, in natural units */
   float l;
   Joined joined = find_joined(problem, b, h, token);
   weigh_parts(part, stride, parts, dim, unit * 1.4426950408889634, &joined, &m, &l);

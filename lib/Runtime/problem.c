@@ -76,8 +76,7 @@ AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
                          .joined_out = kernel->joined_out >= 0 ? &tensors[kernel->joined_out] : NULL,
                          .joined_lse = kernel->joined_lse >= 0 ? &tensors[kernel->joined_lse] : NULL,
                          .out_code = out->dtype_code,
-                         .out_bits = out->bits,
-                         .natural_partials = kernel->natural_partials};
+                         .out_bits = out->bits};
   problem.shape = (AttnPlanShape){problem.query->extents[0], problem.query->extents[1], problem.query->extents[2],
                                   problem.key->extents[2], call->program.function->threads};
   problem.kv_heads = problem.key->extents[1];

@@ -22,13 +22,15 @@ struct Row {
 
   Row(std::vector<std::array<float, 3>> parts, bool natural = false) {
     AttnMemRef outRef = {nullptr, &out, 0, {1, 1, 1, 1, 1, 1, 1, 1}}, lseRef = {nullptr, &lse, 0, {1, 1, 1, 1, 1, 1}};
+    AttnKernel kernel = {};
+    kernel.natural_partials = natural;
     AttnProblem problem = {};
+    problem.kernel = &kernel;
     problem.value_dim = 1;
     problem.out = &outRef;
     problem.lse = &lseRef;
     problem.out_code = kDLFloat;
     problem.out_bits = 32;
-    problem.natural_partials = natural;
     attn_merge(&problem, parts[0].data(), parts.size(), 0, 0, 0, 1, 1);
   }
 };

@@ -54,8 +54,6 @@ public:
 
   Interval point(Num n) { return {n, n}; }
   Interval point(int64_t value) { return point(constant(value)); }
-  /// An i1 of which nothing is known.
-  Interval unknownBool() { return {constant(0), constant(1)}; }
 };
 
 } // namespace attn
