@@ -197,7 +197,8 @@ def Attn_PrefixOp : Attn_Predicate<"prefix"> {
 def Attn_KeyLengthOp : Attn_Predicate<"key_length"> {
   let summary = "The keys of a sequence, without its padding";
   let description = [{
-    keep = j < lengths[b], or lengths[] where the tensor has rank 0.
+    keep = j < lengths[b], or lengths[] where the tensor has rank 0. Source: batches of sequences that are padded to one
+    length, as the `key_padding_mask` of PyTorch.
     - P11: lengths has integer elements and rank 0 or 1
   }];
   let arguments = (ins Index:$b, Index:$j, AnyRankedTensor:$lengths);
@@ -219,7 +220,8 @@ def Attn_GlobalOp : Attn_PairPredicate<"global", (ins
 def Attn_SameDocumentOp : Attn_Predicate<"same_document"> {
   let summary = "Keys of the document of the query";
   let description = [{
-    keep = documents[b, i] == documents[b, j].
+    keep = documents[b, i] == documents[b, j]. Source: Krell et al., Efficient Sequence Packing without Cross-contamination
+    (2021).
     - P13: documents has integer elements and rank 2: batch, token
   }];
   let arguments = (ins Index:$b, Index:$i, Index:$j, AnyRankedTensor:$documents);
@@ -288,10 +290,12 @@ class Attn_ExtentOp<string mnemonic> : Attn_Op<mnemonic, [
 
 def Attn_NumKeysOp : Attn_ExtentOp<"num_keys"> {
   let summary = "Number of keys (M) of the enclosing attention";
+  let description = "For masks and scores that depend on it: key positions are 0 to M - 1.";
 }
 
 def Attn_NumQueriesOp : Attn_ExtentOp<"num_queries"> {
   let summary = "Number of query rows (N) of the enclosing attention";
+  let description = "For masks and scores that depend on it: query row r is at position r, or r + M - N with `bottom_right`.";
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNPREDICATES_TD
