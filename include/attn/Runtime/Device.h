@@ -41,7 +41,8 @@ const char *attn_device_start(const AttnImage *image, int32_t ordinal);
 const char *attn_device_allocate(int64_t bytes, void **memory, void *stream);
 /* Frees once what the stream holds is done. */
 const char *attn_device_release(void *memory, void *stream);
-/* Frees once everything on the device `ordinal`, which has the memory, is done, whichever device the thread speaks to. */
+/* Frees once everything on the device `ordinal`, which has the memory, is done, whichever device the thread speaks to.
+ */
 const char *attn_device_release_idle(void *memory, int32_t ordinal);
 /* Both wait until the copy is done: the host's memory is free for reuse. */
 const char *attn_device_write(void *device, const void *host, int64_t bytes, void *stream);

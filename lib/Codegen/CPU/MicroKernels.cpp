@@ -217,7 +217,8 @@ func::FuncOp MicroKernels::check() {
     });
     for (auto [v, zero] : llvm::enumerate(zeros)) {
       Value l = e.addf(e.vload(slot, e.index(queries + v * block.lanes)), zero);
-      // Natural units: the distance from a far reference is rounded, so that weights miss digits long before they are 0.
+      // Natural units: the distance from a far reference is rounded, so that weights miss digits long before they are
+      // 0.
       Value low = e.cmpf(arith::CmpFPredicate::ULT, l, e.splat(isNatural() ? 0x1p-8f : 0x1p-60f));
       lost = lost ? Value(arith::OrIOp::create(e.b, e.loc, lost, low)) : low;
     }

@@ -140,8 +140,8 @@ LogicalResult attn::checkKeepsSomething(AttentionOp op) {
   std::optional<EmptinessProof::Reason> reason = EmptinessProof().refute(op.getMaskResult());
   if (!reason)
     return success();
-  InFlightDiagnostic error = emitError(reason->part) << "the mask keeps nothing: " << reason->words
-                                                     << "; change it or leave the attention out";
+  InFlightDiagnostic error = emitError(reason->part)
+                             << "the mask keeps nothing: " << reason->words << "; change it or leave the attention out";
   if (reason->other)
     error.attachNote(*reason->other) << "the other condition";
   error.attachNote(op.getLoc()) << "in the mask of this attention";

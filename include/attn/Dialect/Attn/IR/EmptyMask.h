@@ -1,7 +1,7 @@
 //===- EmptyMask.h - Masks that keep nothing --------------------*- C++ -*-===//
 //
-// A mask that keeps no pair at all is a slip of its author. What is proved of it follows from how the mask is written, and
-// passes rewrite it; so this is no constraint of the op, but asked once where a spec is read.
+// A mask that keeps no pair at all is a slip of its author. What is proved of it follows from how the mask is written,
+// and passes rewrite it; so this is no constraint of the op, but asked once where a spec is read.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_DIALECT_ATTN_IR_EMPTYMASK_H

@@ -4,7 +4,8 @@
 
 namespace attn::tile {
 
-/// FLT_MAX in the unit of partial results, quarters of a power of two; a little less, so that its log-sum-exp is finite.
+/// FLT_MAX in the unit of partial results, quarters of a power of two; a little less, so that its log-sum-exp is
+/// finite.
 constexpr float kLargestScore = 0x1.715474p126f;
 
 } // namespace attn::tile
