@@ -272,7 +272,7 @@ std::string BlockRunner::describe(const Warp &warp, FaultKind kind, uint32_t lan
     os << "writes to an input: " << describeAddress(detail);
     break;
   case FaultKind::Misaligned:
-    os << "accesses " << other << " bytes at byte " << detail << ", which is no multiple of " << other;
+    os << "accesses " << other << " bytes at an address " << detail % other << " behind a multiple of " << other;
     break;
   case FaultKind::DivergentBarrier:
     os << "not all lanes of the warp come to this barrier";

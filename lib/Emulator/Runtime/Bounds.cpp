@@ -37,8 +37,7 @@ uint32_t checkGlobalBounds(Warp *warp, uint32_t site, uint32_t mask, const uint6
   LanesU64 all = load<LanesU64>(addresses), active = expandMask(mask);
   uint64_t first = __builtin_reduce_min(all | ~active), last = __builtin_reduce_max(all & active);
   const Buffer *buffer = findBuffer(*warp->block, first, last + bytes);
-  // A buffer on the device is aligned, wherever it lies on the host.
-  if (buffer && (buffer->writable || !write) && __builtin_reduce_or((all - buffer->begin) & (bytes - 1) & active) == 0)
+  if (buffer && (buffer->writable || !write) && __builtin_reduce_or(all & (bytes - 1) & active) == 0)
     return mask;
   uint32_t good = 0;
   forLanes(mask, [&](uint32_t lane) {
@@ -47,8 +46,8 @@ uint32_t checkGlobalBounds(Warp *warp, uint32_t site, uint32_t mask, const uint6
       report(warp, FaultKind::GlobalOutOfBounds, site, lane, addresses[lane], bytes);
     else if (write && !own->writable)
       report(warp, FaultKind::ReadOnly, site, lane, addresses[lane], bytes);
-    else if ((addresses[lane] - own->begin) % bytes != 0)
-      report(warp, FaultKind::Misaligned, site, lane, addresses[lane] - own->begin, bytes);
+    else if (addresses[lane] % bytes != 0)
+      report(warp, FaultKind::Misaligned, site, lane, addresses[lane], bytes);
     else
       good |= 1u << lane;
   });
