@@ -18,7 +18,11 @@ struct Descriptor {
   static Descriptor read(Emit &e, mlir::MemRefType type, ValueRange parts);
   Values parts() const;
 
-  int64_t elementBytes() const { return type.getElementTypeBitWidth() / 8; }
+  /// An index has 64 bits, an i1 a byte.
+  int64_t elementBytes() const {
+    Type element = type.getElementType();
+    return element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  }
   /// The address of the element at `indices`.
   Value address(Emit &e, ValueRange indices) const;
 };

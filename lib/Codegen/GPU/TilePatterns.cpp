@@ -104,6 +104,7 @@ struct ConvertStart : Pattern<tile::StartOp> {
   }
 };
 
+// Once more, exactly: the scale goes into the scores, so that the largest of them is the largest f32 in any unit.
 struct ConvertRestart : Pattern<tile::RestartOp> {
   using Pattern::Pattern;
   LogicalResult matchAndRewrite(tile::RestartOp op, Adaptor operands,
@@ -113,6 +114,10 @@ struct ConvertRestart : Pattern<tile::RestartOp> {
     llvm::fill(state.output, e.f32(0));
     llvm::fill(state.sum, e.f32(0));
     llvm::fill(state.maximum, e.negativeInfinity());
+    if (!shape.natural) {
+      state.factor = e.mulf(state.factor, e.mulf(state.scale, e.f32(0.25f)));
+      state.scale = e.f32(4);
+    }
     rewriter.replaceOpWithMultiple(op, {state.registers()});
     return success();
   }
@@ -222,13 +227,23 @@ struct ConvertFinishPartial : Pattern<tile::FinishPartialOp> {
 // Memrefs
 //===----------------------------------------------------------------------===//
 
+/// An element as it lies in memory.
+Value loadElement(Emit &e, Type type, Value pointer) {
+  if (type.isIndex())
+    return e.toIndex(e.load(e.b.getI64Type(), pointer));
+  if (!type.isInteger(1))
+    return e.load(type, pointer);
+  Value byte = e.load(e.b.getI8Type(), pointer);
+  return e.make<arith::CmpIOp>(arith::CmpIPredicate::ne, byte, e.number(byte, 0));
+}
+
 struct ConvertLoad : Pattern<memref::LoadOp> {
   using Pattern::Pattern;
   LogicalResult matchAndRewrite(memref::LoadOp op, Adaptor operands,
                                 ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
     Descriptor d = Descriptor::read(e, op.getMemRefType(), operands.getMemref());
-    rewriter.replaceOp(op, e.load(op.getType(), d.address(e, op.getIndices())));
+    rewriter.replaceOp(op, loadElement(e, op.getType(), d.address(e, op.getIndices())));
     return success();
   }
 };

@@ -72,6 +72,24 @@ def expect_split(s, name, reports):
     s.expect(all(report["emulation"]["launches"] == 2 for report in reports), f"{name}: no merge was launched: keys were not split")
 
 
+def captured_elements(s):
+    """Captured tensors of every element type."""
+    lines, types = [], ("i1", "i8", "i16", "i32", "i64", "index")
+    for number, element in enumerate(types):
+        lines.append(f"%t{number} = tensor.extract %{element}t[%h, %j] : tensor<?x?x{element}>")
+        if element not in ("i1", "index"):
+            lines.append(f"%c{number} = arith.index_cast %t{number} : {element} to index")
+    lines += ["%zero = arith.constant 0 : index", "%a = arith.addi %c1, %c2 : index", "%b0 = arith.addi %c3, %c4 : index", "%c = arith.xori %a, %b0 : index",
+              "%d = arith.addi %c, %t5 : index", "%e = arith.cmpi sgt, %d, %zero : index", "%f = arith.xori %e, %t0 : i1", "attn.yield %f : i1"]
+    floats = ("f16", "bf16", "f32", "f64")
+    score = [f"%t{number} = tensor.extract %{element}t[%i, %h] : tensor<?x?x{element}>" for number, element in enumerate(floats)]
+    score += ["%x0 = arith.extf %t0 : f16 to f32", "%x1 = arith.extf %t1 : bf16 to f32", "%x3 = arith.truncf %t3 : f64 to f32", "%y0 = arith.addf %x0, %x1 : f32",
+              "%y1 = arith.addf %t2, %x3 : f32", "%y2 = arith.mulf %y0, %y1 : f32", "%y = arith.addf %s, %y2 : f32", "attn.yield %y : f32"]
+    args = ", ".join(f"%{element}t: tensor<?x?x{element}>" for element in (*types, *floats))
+    for element in ("bf16", "f32"):
+        s.check(f"mask, {element}", attention(index_region(lines), index_region(score), args=args, lse=True, element=element, dim=24), "B=1,H=2,N=40,M=50", EMULATED)
+
+
 def split_keys(s):
     """Few queries: keys are split and the parts merged."""
     for element in ("bf16", "f16", "f32"):
@@ -87,6 +105,8 @@ def strides(s):
         for element, dim in (("bf16", 64), ("f16", 33), ("f32", 40), ("bf16", 128)):
             for guard in ("after", "before"):
                 s.check(f"{layout}, {element}, {dim}", spec("causal", element, dim=dim), "B=2,H=2,N=70,M=90", EMULATED, f"--strides={layout}", f"--guard={guard}")
+    for guard in ("after", "before"):  # rows at multiples of 16 bytes of each other, the first of them not
+        s.check(f"padded, {guard}", spec("causal", "f32", dim=11), "B=2,H=2,N=40,M=50", EMULATED, "--strides=padded", f"--guard={guard}")
 
 
 def counts(s, name, text, *options):
@@ -141,6 +161,11 @@ def odd_numbers(s):
         files = {name: write_npy(s.path(f"{name}.npy"), "f", [1, 2, rows, dim], values)}
         for mask in ("causal", "window(left = 20, right = 0)", "same_block(size = 40)"):
             s.check(f"NaN in two {name}, {mask}", attention(mask, lse=True, element="bf16", dim=dim), f"N={rows}", EMULATED, files=files)
+    values = [INF if index % (7 * dim) == 0 else draw.gauss(0, 1) for index in range(2 * rows * dim)]
+    files = {"k": write_npy(s.path("k.infinite.npy"), "f", [1, 2, rows, dim], values)}
+    for scale in ("", "0.125", "3.0", "-1.0"):
+        for element in ("bf16", "f32"):
+            s.check(f"infinite scores, {scale}, {element}", attention("causal", lse=True, element=element, dim=dim, scale=scale), f"N={rows}", EMULATED, files=files)
     for mask in ("causal and not window(left = 0, right = 0)", "causal and last_columns(block = 40, count = 3)"):
         s.check(f"empty rows, {mask}", attention(mask, lse=True, element="bf16", dim=dim), "N=100", EMULATED)
 
