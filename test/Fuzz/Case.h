@@ -53,6 +53,7 @@ struct Attention {
   Extent batch, queryHeads, keyHeads, queries, keys, dim, valueDim;
   std::string scale; // empty: the default
   bool bottomRight = false, sugar = false, lse = false, returned = true;
+  std::string joined; // the output of an earlier op, which has an lse; empty: none
   std::optional<Expression> mask, score;
 };
 

@@ -56,12 +56,13 @@ void Generator::drawFirst() {
   drawn.ops.push_back(op);
 }
 
-/// One more op, which reads the output of the last one as its query or value, or shares its keys.
+/// One more op, which reads the output of the last one as its query or value, joins it, or shares its keys.
 void Generator::drawNext() {
   const Attention last = drawn.ops.back();
   Attention op = last;
-  switch (below(3)) {
-  case 0: // the output is the query
+  op.joined = "";
+  switch (below(drawn.chip.empty() ? 4 : 3)) { // nothing is joined on a GPU
+  case 0:                                      // the output is the query
     op.query = last.output;
     op.dim = last.valueDim;
     op.keys = chance(50) ? last.keys : fresh();
@@ -76,10 +77,21 @@ void Generator::drawNext() {
     op.query = operand("q", {op.batch, op.queryHeads, op.queries, op.dim});
     op.key = operand("k", {op.batch, op.keyHeads, op.keys, op.dim});
     break;
+  case 3: // it is joined
+    op.joined = last.output;
+    drawn.ops.back().lse = true;
+    if (chance(50))
+      break; // with the same queries, keys and values
+    op.keys = chance(50) ? last.keys : fresh();
+    op.query = chance(50) ? last.query : operand("q", {op.batch, op.queryHeads, op.queries, op.dim});
+    op.key = operand("k", {op.batch, op.keyHeads, op.keys, op.dim});
+    op.value = operand("v", {op.batch, op.keyHeads, op.keys, op.valueDim});
+    break;
   default: // the same keys and values
     op.queries = chance(50) ? last.queries : fresh();
     op.query = operand("q", {op.batch, op.queryHeads, op.queries, op.dim});
   }
+  op.lse = false;
   op.output = "out" + text(int64_t(drawn.ops.size()));
   drawn.ops.push_back(op);
 }
@@ -89,7 +101,7 @@ void Generator::drawRegions(Attention &op) {
   if (chance(50))
     op.scale = pick({"0.0", "0.125", "1.0", "-1.0", "0.5", "5.0", "100.0", "1.0e-3"});
   op.bottomRight = chance(40);
-  op.lse = chance(50);
+  op.lse |= chance(50);
   if (chance(85)) {
     onlyNamed = op.sugar = chance(50);
     inMask = true;

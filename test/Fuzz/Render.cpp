@@ -100,6 +100,8 @@ void renderOp(raw_ostream &os, const Attention &op) {
     os << " scale(" << op.scale << ")";
   if (op.bottomRight)
     os << " align(bottom_right)";
+  if (!op.joined.empty())
+    os << " join(%" << op.joined << ", %lse_" << op.joined << " : !" << op.joined << ", !lse_" << op.joined << ")";
   if (op.score)
     renderRegion(os, "score", "%s: f32, %b: index, %h: index, %i: index, %j: index", *op.score);
   if (op.mask && op.sugar)
@@ -175,7 +177,8 @@ std::string render(const Case &drawn) {
       add(arguments, "%" + tensor.name + ": !" + tensor.name);
   }
   for (const Attention &op : drawn.ops) {
-    os << "!" << op.output << " = " << typeOf(drawn, {op.batch, op.queryHeads, op.queries, op.valueDim}, drawn.element) << "\n";
+    os << "!" << op.output << " = " << typeOf(drawn, {op.batch, op.queryHeads, op.queries, op.valueDim}, drawn.element)
+       << "\n";
     if (op.returned)
       add(results, "%" + op.output), add(types, "!" + op.output);
     if (!op.lse)

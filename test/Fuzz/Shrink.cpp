@@ -77,7 +77,10 @@ private:
              c.ops.back().returned = true;
            }))
       progress = true;
-    while (best.ops.size() > 1 && attempt([](Case &c) { c.ops.erase(c.ops.begin()); }))
+    while (best.ops.size() > 1 && attempt([](Case &c) {
+             c.ops.erase(c.ops.begin());
+             c.ops.front().joined.clear();
+           }))
       progress = true;
     return progress;
   }
@@ -169,6 +172,7 @@ private:
     };
     for (size_t op = 0; op < best.ops.size(); ++op) {
       set([&](Case &c) { c.ops[op].lse = false; }, !best.ops[op].lse);
+      set([&](Case &c) { c.ops[op].joined.clear(); }, best.ops[op].joined.empty());
       set([&](Case &c) { c.ops[op].scale.clear(); }, best.ops[op].scale.empty());
       set([&](Case &c) { c.ops[op].bottomRight = false; }, !best.ops[op].bottomRight);
     }

@@ -43,8 +43,8 @@ constexpr unsigned kTimeout = 60; // of one case
 /// The failing case as small as it gets, as text, as files and as a command.
 void report(uint64_t number, const Case &drawn, const Outcome &outcome) {
   outs() << "FAILED: case " << number << ", " << outcome.kind << ": " << outcome.message
-         << "  again: attn-fuzz --seed=" << seed << " --case=" << number
-         << (chip.empty() ? "" : " --chip=" + chip) << "\n";
+         << "  again: attn-fuzz --seed=" << seed << " --case=" << number << (chip.empty() ? "" : " --chip=" + chip)
+         << "\n";
   outs().flush();
   Case small = shrink(drawn, outcome, shrinking);
   std::string where = folder + "/" + std::to_string(seed) + "-" + std::to_string(number);
