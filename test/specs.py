@@ -2,19 +2,20 @@
 
 
 def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32", schedule="",
-              dim="?", value_dim=None, join=""):
+              dim="?", value_dim=None, join="", heads="?", key_heads="?", queries="?"):
     """A function @f of q, k, v and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
-    t = f"tensor<?x?x?x{dim}x{element}>"
-    v = f"tensor<?x?x?x{value_dim or dim}x{element}>"
+    q = f"tensor<?x{heads}x{queries}x{dim}x{element}>"
+    k = f"tensor<?x{key_heads}x?x{dim}x{element}>"
+    v = f"tensor<?x{key_heads}x?x{value_dim or dim}x{element}>"
     extra = ", " + args if args else ""
-    results, types, names = "%out", v, "%out"
+    results, types, names = "%out", f"tensor<?x{heads}x{queries}x{value_dim or dim}x{element}>", "%out"
     if lse:
-        results, types, names = "%out, %lse", f"{v}, tensor<?x?x?xf32>", "%out, %lse"
+        results, types, names = "%out, %lse", f"{types}, tensor<?x{heads}x{queries}xf32>", "%out, %lse"
     parts = [f"align({align})" if align else "", f"join({join})" if join else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
              f"schedule(#attn.schedule<{schedule}>)" if schedule else ""]
     return (
-        f"func.func @f(%q: {t}, %k: {t}, %v: {v}{extra}) -> ({types}) {{\n"
-        f"  {results} = attn.attention %q, %k, %v {' '.join(p for p in parts if p)} : {t}, {t}, {v} -> {types}\n"
+        f"func.func @f(%q: {q}, %k: {k}, %v: {v}{extra}) -> ({types}) {{\n"
+        f"  {results} = attn.attention %q, %k, %v {' '.join(p for p in parts if p)} : {q}, {k}, {v} -> {types}\n"
         f"  return {names} : {types}\n}}\n"
     )
 

@@ -23,14 +23,16 @@ struct ScheduleOptions {
   explicit ScheduleOptions(llvm::cl::OptionCategory &category) : category(category) {}
 
   /// What was given; an error where the target cannot have it.
-  llvm::Expected<ScheduleOverrides> read(const TargetModel &target) const {
-    for (const llvm::cl::opt<int64_t> *option : {&queryTile, &keyTile, &group, &split})
+  llvm::Expected<ScheduleOverrides> read(const TargetModel &target, bool gpu) const {
+    if (pack.getNumOccurrences() && !gpu)
+      return makeError("--pack is for GPU kernels; use it with --target=cuda");
+    for (const llvm::cl::opt<int64_t> *option : {&queryTile, &keyTile, &group, &split, &pack})
       if (option->getNumOccurrences() && *option < 1)
         return makeError("--", option->ArgStr, "=", option->getValue(), " should be at least 1");
     if (queryTile % target.lanes != 0)
       return makeError("--query-tile=", queryTile.getValue(), " should be a multiple of ", target.lanes,
                        ", the floats of a vector of ", target.cpu);
-    return ScheduleOverrides{queryTile, keyTile, group, split, reindex == Switch::On};
+    return ScheduleOverrides{queryTile, keyTile, group, split, reindex == Switch::On, pack};
   }
 
 private:
@@ -43,6 +45,8 @@ private:
                                llvm::cl::cat(category)};
   llvm::cl::opt<int64_t> split{"split", llvm::cl::desc("Least keys of a part where keys are split (chosen)"),
                                llvm::cl::value_desc("KEYS"), llvm::cl::cat(category)};
+  llvm::cl::opt<int64_t> pack{"pack", llvm::cl::desc("Query heads that share a query tile, on a GPU (chosen)"),
+                              llvm::cl::value_desc("HEADS"), llvm::cl::cat(category)};
   llvm::cl::opt<Switch> reindex{"reindex",
                                 llvm::cl::desc("Run strided and blocked masks as smaller dense problems (on)"),
                                 llvm::cl::init(Switch::On), llvm::cl::cat(category), switchValues()};

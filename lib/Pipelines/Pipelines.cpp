@@ -31,6 +31,7 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   select.keyTile = options.schedule.keyTile;
   select.group = options.schedule.group;
   select.split = options.schedule.split;
+  select.pack = options.schedule.pack;
   select.reindex = options.schedule.reindex;
   if (options.gpu)
     select.chip = options.gpu->chip;

@@ -24,7 +24,7 @@ public:
   /// Calls `fn` with the tensors, inputs first, where kernels find them. If it answers 0, `outputs` then hold results.
   virtual llvm::Expected<int> call(Tensors inputs, Tensors outputs, llvm::function_ref<int(Tensors)> fn) = 0;
   /// What all launches since the start did; null where nobody counts.
-  virtual const EmulationReport *getReport() const { return nullptr; }
+  virtual std::optional<EmulationReport> takeReport() { return std::nullopt; }
 };
 
 /// The first GPU of this machine. Fails where there is none.

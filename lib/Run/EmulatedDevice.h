@@ -22,7 +22,7 @@ public:
   llvm::Error define(llvm::orc::LLJIT &jit) const override;
   /// Kernels may read `inputs`, and write `outputs` too.
   llvm::Expected<int> call(Tensors inputs, Tensors outputs, llvm::function_ref<int(Tensors)> fn) override;
-  const EmulationReport *getReport() const override { return &report; }
+  std::optional<EmulationReport> takeReport() override { return std::exchange(report, {}); }
 
   struct Functions; // what the runtime calls
 

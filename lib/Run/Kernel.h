@@ -34,7 +34,7 @@ public:
   llvm::Error run(const attn_plan *plan, Tensors inputs, Tensors outputs) const;
   void free(attn_plan *plan) const;
   /// Null where kernels run on the CPU.
-  const Device *getDevice() const { return device.get(); }
+  Device *getDevice() const { return device.get(); }
 
 private:
   explicit Kernel(std::unique_ptr<llvm::orc::LLJIT> jit);

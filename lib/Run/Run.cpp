@@ -266,8 +266,8 @@ llvm::Error runSpec(ModuleOp module, const RunOptions &options, llvm::function_r
     if (!report)
       return report.takeError();
     report->compileSeconds = compileSeconds;
-    if (const EmulationReport *emulation = kernel && kernel->getDevice() ? kernel->getDevice()->getReport() : nullptr)
-      report->emulation = *emulation;
+    if (kernel && kernel->getDevice())
+      report->emulation = kernel->getDevice()->takeReport();
     done(*report);
   }
   return llvm::Error::success();

@@ -110,6 +110,9 @@ static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static inline int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 static inline int64_t floor_mod(int64_t a, int64_t b) { return a - floor_div(a, b) * b; }
 
+/* Query heads that run as one. */
+static inline int64_t attn_pack(const AttnKernel *kernel) { return max64(kernel->pack, 1); }
+
 static inline int on_device(const AttnCall *call) { return call->program.function->device == kDLCUDA; }
 
 static inline int64_t element_bytes(const AttnTensor *tensor) { return (tensor->bits + 7) / 8; }

@@ -163,6 +163,11 @@ int attn_check_heads(AttnCall *call) {
       return ATTN_FAIL_ARGUMENT(call, kernel->query, ATTN_WRONG_EXTENT,
                                 "%lld heads are not a multiple of the %lld heads of '%s'", (long long)heads,
                                 (long long)kv_heads, attn_tensor_name(&call->program, kernel->key));
+    if (kv_heads != 0 && heads / kv_heads % attn_pack(kernel) != 0)
+      return ATTN_FAIL_ARGUMENT(call, kernel->query, ATTN_WRONG_EXTENT,
+                                "%lld heads share a head of '%s', no multiple of the %lld that the schedule packs",
+                                (long long)(heads / kv_heads), attn_tensor_name(&call->program, kernel->key),
+                                (long long)attn_pack(kernel));
   }
   return ATTN_OK;
 }

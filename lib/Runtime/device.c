@@ -41,7 +41,7 @@ static int64_t memref_bytes(const AttnMemRef *memref, int64_t rank, int64_t elem
 static AttnBlock make_block(const AttnLaunch *launch, const AttnItem *item, int64_t part) {
   AttnBlock block = {.task = attn_make_task(launch, 0, item, part)};
   block.plan_tile = item->class_index * launch->plan->tiles + item->tile;
-  block.partial_row = item->slot * launch->tasks.parts + part * item->rows;
+  block.partial_row = attn_pack(launch->problem.kernel) * (item->slot * launch->tasks.parts + part * item->rows);
   return block;
 }
 
@@ -193,7 +193,7 @@ static void add_plan(Parameters *p, const AttnProblem *problem, const AttnPlan *
   add(p, device->num_items * device->parts);
   add(p, plan->batches > 1 ? plan->heads * plan->classes * plan->tiles : 0);
   add(p, plan->heads > 1 ? plan->classes * plan->tiles : 0);
-  add(p, problem->shape.num_queries * device->parts);
+  add(p, attn_pack(problem->kernel) * problem->shape.num_queries * device->parts);
   add(p, device->parts);
 }
 
@@ -216,7 +216,8 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
   const AttnKernel *kernel = &call->program.kernels[index];
   const struct AttnDevicePlan *device = plan->device[index];
   AttnProblem problem = attn_make_problem(call, index);
-  int64_t pairs = problem.shape.batches * problem.shape.heads, blocks = pairs * device->num_items;
+  int64_t rows = problem.shape.batches * problem.shape.heads * problem.shape.num_queries;
+  int64_t blocks = problem.shape.batches * problem.shape.heads / attn_pack(kernel) * device->num_items;
   void *partials = NULL;
   const char *text = NULL;
   Parameters p = {.count = 0};
@@ -226,9 +227,8 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
     return ATTN_FAIL(call, ATTN_WRONG_EXTENT, "%lld query tiles are more than a GPU grid has blocks",
                      (long long)(blocks * device->parts));
   if (device->parts > 1)
-    text = attn_device_allocate(pairs * problem.shape.num_queries * device->parts *
-                                    attn_partial_floats(problem.value_dim) * 4,
-                                &partials, call->stream);
+    text = attn_device_allocate(rows * device->parts * attn_partial_floats(problem.value_dim) * 4, &partials,
+                                call->stream);
   if (text)
     return failed(call, text);
   add_tensors(&p, call, plan, index);

@@ -93,7 +93,16 @@ static int32_t classify(const Row *row, int64_t t, int64_t g0, int64_t g1) {
   int64_t i_hi = first_query + (min64((t + 1) * kernel->query_tile, rows->query_count) - 1) * rows->query_step;
   int64_t j_lo = rows->key_token + g0 * kernel->key_granule * rows->key_step;
   int64_t j_hi = rows->key_token + (min64(g1 * kernel->key_granule, rows->key_count) - 1) * rows->key_step;
-  return row->planner->classify(row->planner->context, row->b, row->h, i_lo, i_hi, j_lo, j_hi);
+  /* Of heads that run as one: what some of them may need, and no mask where none of them has one. */
+  int64_t pack = attn_pack(kernel);
+  int32_t kind = ATTN_EMPTY;
+  for (int64_t h = row->h * pack; h < (row->h + 1) * pack && kind != ATTN_PARTIAL; h++) {
+    int32_t own = row->planner->classify(row->planner->context, row->b, h, i_lo, i_hi, j_lo, j_hi);
+    kind = h == row->h * pack || own == kind ? own : ATTN_PARTIAL;
+    if (!kernel->depends_head)
+      break;
+  }
+  return kind;
 }
 
 /* The multiple of the largest power of two inside (lo, hi): neighbouring tiles then cut at the same keys. */
@@ -225,7 +234,7 @@ static int join(AttnPlan *plan, const UnitRuns *units, int64_t num_units, int64_
 static int64_t plan_extents(const AttnKernel *kernel, const AttnPlanShape *shape, AttnPlan *plan) {
   int masked = kernel->has_mask != 0;
   plan->batches = masked && kernel->depends_batch ? shape->batches : min64(shape->batches, 1);
-  plan->heads = masked && kernel->depends_head ? shape->heads : min64(shape->heads, 1);
+  plan->heads = masked && kernel->depends_head ? shape->heads / attn_pack(kernel) : min64(shape->heads, 1);
   plan->classes = attn_class_count(kernel, shape);
   plan->tiles = 0;
   /* The first class of a residue has the most rows; of blocks, the first or a later one, as the first may be cut. */

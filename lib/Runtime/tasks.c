@@ -116,7 +116,7 @@ static int64_t count_work(const AttnProblem *problem, const AttnPlan *plan) {
 }
 
 int attn_make_tasks(const AttnProblem *problem, const AttnPlan *plan, AttnTasks *tasks) {
-  int64_t pairs = problem->shape.batches * problem->shape.heads;
+  int64_t pairs = problem->shape.batches * problem->shape.heads / attn_pack(problem->kernel);
   int64_t group = group_size(problem, plan);
   *tasks = (AttnTasks){NULL, 0, 1, 0};
   if (pairs == 0)

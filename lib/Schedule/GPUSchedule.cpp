@@ -1,4 +1,5 @@
 //===- GPUSchedule.cpp - Tile sizes for a GPU -----------------------------===//
+#include "TileCost.h"
 #include "attn/Pattern/Mask.h"
 #include "attn/Schedule/Schedule.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -13,12 +14,24 @@ namespace {
 constexpr int64_t kStages = 2, kWarp = 32;
 /// Warps of a block, and registers of a thread.
 constexpr int64_t kMaxWarps = 32, kMaxRegisters = 255;
-/// Output registers of a lane are value_dim / 2 per 16 query rows; beyond this width they and a tile of scores spill.
-constexpr int64_t kMaxValueDim = 256;
+/// Output registers of a lane are value_dim / 2 per 16 query rows. Beyond this width they and a tile of scores would
+/// spill, so several warps share the columns.
+constexpr int64_t kWarpValueDim = 256;
 
-/// A way to cut: query rows and warps of a block, keys of a tile.
+/// More warps would have fewer registers each than kernels need.
+constexpr int64_t kChosenWarps = 8;
+
+/// Rows by which query tiles are compared.
+constexpr int64_t kVectorRows = 32;
+/// What a query tile takes, in time of one key passing 32 query rows of a tile of 128. Narrow tiles fetch more bytes of
+/// keys and values per product, and have fewer products for each ldmatrix: estimates from these counts, not measured.
+constexpr TileCosts kTileCosts = {/*pair=*/{1.5, 1.15, 1.05, 1}, /*masked=*/0.25, /*tile=*/16, /*run=*/8};
+/// What a narrower tile has to save by these estimates.
+constexpr double kGain = 0.95;
+
+/// A way to cut: query rows and warps of a block, keys of a tile, query heads that share the rows.
 struct Cut {
-  int64_t queries, warps, keys, stages = kStages;
+  int64_t queries, warps, keys, pack = 1, stages = kStages;
 };
 
 class GPUChooser {
@@ -36,9 +49,16 @@ private:
   void because(std::string reason) { reasons.push_back(std::move(reason)); }
   SmallVector<Cut> candidates();
   LogicalResult checkDims();
+  /// Parts of the columns of values.
+  int64_t parts() { return llvm::divideCeil(valueDim, kWarpValueDim); }
   int64_t sharedBytes(const Cut &cut);
   int64_t stateRegisters(const Cut &cut);
+  /// The most queries that a class has; 0 where only run time knows.
+  int64_t classQueries();
+  int64_t choosePack(int64_t rows);
+  bool mostlyEmpty(const Cut &cut);
   FailureOr<Cut> chooseCut();
+  Cut narrowForMask(ArrayRef<Cut> cuts);
   void chooseReindexing();
   std::string describeOccupancy(const Cut &cut);
 
@@ -53,38 +73,103 @@ private:
 
 // From the most work per byte fetched to the least. Register counts of ptxas that these follow: docs/Performance.md.
 SmallVector<Cut> GPUChooser::candidates() {
-  if (!tensorCores())
-    return {{64, 4, 32}, {64, 4, 16}, {32, 2, 16}, {16, 1, 16}};
-  int64_t wide = std::max(dim, valueDim);
   SmallVector<Cut> cuts;
-  if (wide <= 64)
+  int64_t wide = std::max(dim, valueDim);
+  if (tensorCores() && wide <= 64)
     cuts.push_back({128, 4, 64});
-  if (wide <= 128)
+  if (tensorCores() && wide <= 128)
     cuts.push_back({128, 8, 64});
-  cuts.append({{128, 8, 32}, {64, 4, 64}, {64, 4, 32}, {64, 4, 16}, {32, 2, 16}, {16, 1, 16}});
+  if (tensorCores() && parts() == 1)
+    cuts.append({{128, 8, 32}, {64, 4, 64}});
+  if (parts() == 1)
+    cuts.push_back({64, 4, 32});
+  cuts.push_back({64, 4, 16});
+  for (int64_t rows : {32, 16})
+    for (int64_t keys : {64, 32, 16})
+      if (keys < 64 || (tensorCores() && parts() == 1))
+        cuts.push_back({rows, rows / 16, keys});
+  for (Cut &cut : cuts)
+    cut.warps *= parts();
+  llvm::erase_if(cuts, [](const Cut &cut) { return cut.warps > kChosenWarps; });
   return cuts;
 }
 
+// As KernelShape::padded lays rows out.
 int64_t GPUChooser::sharedBytes(const Cut &cut) {
-  int64_t bytes = tensorCores() ? 2 : 4;
-  auto pitch = [&](int64_t width) { return GPUModel::sharedPitch(llvm::alignTo(width, 16), bytes); };
+  int64_t bytes = tensorCores() ? 2 : 4, shared = std::max<int64_t>(16 * cut.warps / cut.queries, 1);
+  auto pitch = [&](int64_t width) {
+    return GPUModel::sharedPitch(llvm::alignTo(width, width == valueDim ? 16 * shared : 16), bytes);
+  };
   return cut.queries * pitch(dim) + cut.stages * cut.keys * (pitch(dim) + pitch(valueDim));
 }
 
+int64_t GPUChooser::classQueries() {
+  int64_t queries = std::max<int64_t>(op.getQueryType().getDimSize(2), 0);
+  if (reindexing.kind == ReindexKind::Block)
+    return queries ? std::min(queries, reindexing.size) : reindexing.size;
+  return llvm::divideCeil(queries, reindexing.size);
+}
+
+// Where queries are known to be few, all heads that read the same keys go into one tile, so that these are fetched
+// once.
+int64_t GPUChooser::choosePack(int64_t rows) {
+  if (overrides.pack)
+    return overrides.pack;
+  int64_t queries = classQueries(), heads = op.getQueryType().getDimSize(1), keyHeads = op.getKeyType().getDimSize(1);
+  if (queries == 0 || queries >= candidates().front().queries || heads <= 0 || keyHeads <= 0)
+    return 1;
+  int64_t pack = std::min(heads / keyHeads, rows);
+  while (heads / keyHeads % pack != 0)
+    --pack;
+  return pack;
+}
+
+bool GPUChooser::mostlyEmpty(const Cut &cut) {
+  int64_t queries = classQueries();
+  return !overrides.queryTile && queries > 0 && queries * cut.pack <= cut.queries / 2 && cut.queries > 16;
+}
+
 FailureOr<Cut> GPUChooser::chooseCut() {
-  int64_t longest = op.getQueryType().getDimSize(2);
+  SmallVector<Cut> cuts;
   for (Cut cut : candidates()) {
     if (overrides.queryTile)
-      cut.queries = overrides.queryTile, cut.warps = std::max<int64_t>(overrides.queryTile / 16, 1);
+      cut.queries = overrides.queryTile, cut.warps = parts() * std::max<int64_t>(overrides.queryTile / 16, 1);
     if (overrides.keyTile)
       cut.keys = overrides.keyTile;
-    bool mostlyEmpty = !overrides.queryTile && longest > 0 && longest <= cut.queries / 2 && cut.queries > 16;
-    if (sharedBytes(cut) <= gpu.sharedBytes && !mostlyEmpty)
-      return cut;
+    cut.pack = choosePack(cut.queries);
+    if (cut.pack <= cut.queries && sharedBytes(cut) <= gpu.sharedBytes && !mostlyEmpty(cut))
+      cuts.push_back(cut);
   }
+  if (!cuts.empty())
+    return narrowForMask(cuts);
+  if (overrides.pack > 16)
+    return op.emitError() << "no query tile has rows for " << overrides.pack << " heads; pack fewer";
   return op.emitError() << "head_dim " << dim << " and value dimension " << valueDim << " need "
-                        << sharedBytes({16, 1, 16}) << " bytes of shared memory for the smallest tiles, but a block of "
-                        << gpu.chip << " has " << gpu.sharedBytes << "; use a smaller head_dim or another chip";
+                        << sharedBytes({16, parts(), 16}) << " bytes of shared memory for the smallest tiles, but a "
+                        << "block of " << gpu.chip << " has " << gpu.sharedBytes
+                        << "; use a smaller head_dim or another chip";
+}
+
+// A tile computes the union of what its rows need.
+Cut GPUChooser::narrowForMask(ArrayRef<Cut> cuts) {
+  const Cut &first = cuts.front();
+  if (!op.getMaskBlock() || overrides.queryTile || first.pack > 1)
+    return first;
+  TargetModel rows;
+  rows.lanes = kVectorRows, rows.costs = kTileCosts;
+  TileCostModel model(op, reindexing, rows, /*granule=*/first.keys);
+  auto cost = [&](const Cut &cut) { return model.get(cut.queries / kVectorRows); };
+  const Cut *best = &first;
+  for (const Cut &cut : cuts.drop_front())
+    if (cut.queries >= kVectorRows && cut.queries < best->queries &&
+        cost(cut).time < kGain * std::min(cost(first).time, cost(*best).time))
+      best = &cut;
+  if (best != &first)
+    because(formatv("query tile of {0}: at {1} tokens an estimated {2:f2} of the time of {3}, computing {4:f2} of its "
+                    "pairs",
+                    best->queries, model.getTokens(), cost(*best).time / cost(first).time, first.queries,
+                    cost(*best).computed / cost(first).computed));
+  return *best;
 }
 
 void GPUChooser::chooseReindexing() {
@@ -99,7 +184,8 @@ void GPUChooser::chooseReindexing() {
 /// Of a thread, for outputs, scores and queries.
 int64_t GPUChooser::stateRegisters(const Cut &cut) {
   int64_t rowBlocks = std::max<int64_t>(cut.queries / 16 / cut.warps, 1);
-  int64_t words = llvm::alignTo(valueDim, 16) / 2 + cut.keys / 2;
+  int64_t columns = llvm::alignTo(llvm::divideCeil(valueDim, std::max<int64_t>(16 * cut.warps / cut.queries, 1)), 16);
+  int64_t words = (columns + cut.keys) / 2;
   if (tensorCores() && dim <= 128)
     words += llvm::alignTo(dim, 16) / 4;
   return words * rowBlocks;
@@ -126,16 +212,14 @@ std::string GPUChooser::describeOccupancy(const Cut &cut) {
 LogicalResult GPUChooser::checkDims() {
   if (dim < 0 || valueDim < 0)
     return op.emitError("GPU kernels need head_dim and value dimension in the types; write them in place of '?'");
-  if (valueDim > kMaxValueDim)
-    return op.emitError() << "a value dimension of " << valueDim << " has no GPU code; " << kMaxValueDim
-                          << " is the largest. Split the values and run the op once per part";
   return success();
 }
 
 LogicalResult GPUChooser::check(ScheduleAttr schedule) {
   if (failed(checkDims()))
     return failure();
-  Cut cut = {schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile(), schedule.getStages()};
+  Cut cut = {schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile(),
+             std::max<int64_t>(schedule.getPack(), 1), schedule.getStages()};
   if (cut.warps < 1 || cut.warps > kMaxWarps)
     return op.emitError() << "its schedule has warps = " << cut.warps << ", but a block of GPU threads has 1 to "
                           << kMaxWarps << "; give it one for every 16 or 32 rows of query_tile";
@@ -160,16 +244,21 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
   because(tensorCores()     ? "products by mma.sync m16n8k16"
           : element.isF32() ? "products by plain FMAs: f32 keeps its precision"
                             : "products by plain FMAs: the chip has no mma.sync and ldmatrix of this form");
+  if (cut->pack > 1)
+    because(formatv("few queries: {0} query heads share a tile, and read keys and values once", cut->pack));
   because(formatv("{0} query rows in {1} warps, {2} keys a tile, {3} tiles in shared memory", cut->queries, cut->warps,
                   cut->keys, kStages));
+  if (parts() > 1 && !overrides.queryTile)
+    because(formatv("{0} warps share the columns of the values: {1} a warp fit its registers", parts(),
+                    llvm::divideCeil(valueDim, parts())));
   because(describeOccupancy(*cut));
-  int64_t split = overrides.split ? overrides.split : 8 * cut->keys;
+  int64_t split = overrides.split ? overrides.split : (cut->queries > 32 ? 8 : 4) * cut->keys;
   auto refuse = [&] { return op.emitError(); };
   auto schedule =
       ScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(refuse), op.getContext(), cut->queries, cut->keys,
                                /*tail_tile=*/cut->queries, /*granule=*/int64_t(16),
                                /*group=*/int64_t(1), /*span=*/cut->keys, split, /*tasks=*/2 * gpu.multiprocessors,
-                               reindexing.kind, reindexing.size, cut->warps, kStages);
+                               reindexing.kind, reindexing.size, cut->warps, kStages, cut->pack);
   if (!schedule)
     return failure();
   return ScheduleChoice{schedule, std::move(reasons)};

@@ -157,7 +157,7 @@ ScheduleChoice Chooser::choose() {
   chooseSplit();
   auto schedule = ScheduleAttr::get(op.getContext(), queryTile, keyTile, /*tail_tile=*/target.lanes, granule, group,
                                     span, split, tasks, reindexing.kind, reindexing.size,
-                                    /*warps=*/0, /*stages=*/2);
+                                    /*warps=*/0, /*stages=*/2, /*pack=*/1);
   return {schedule, std::move(reasons)};
 }
 
@@ -192,7 +192,7 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     target.cores = cores;
     for (auto [cost, given] : llvm::zip(target.costs.pair, pairCosts))
       cost = given;
-    ScheduleOverrides overrides{queryTile, keyTile, group, split, reindex};
+    ScheduleOverrides overrides{queryTile, keyTile, group, split, reindex, pack};
     if (!chip.empty())
       return selectForGPU(overrides);
     splitUnions(getOperation(), target, overrides);

@@ -48,7 +48,8 @@ static void addPlan(const AttentionProblem &problem, AttentionReport &report) {
   ScheduleAttr schedule = report.schedule.schedule;
   MaskEvaluator evaluator(problem.op, problem.extents, problem.captured,
                           {schedule.getReindex(), schedule.getReindexSize()});
-  MaskPlan plan(evaluator, {schedule.getQueryTile(), schedule.getKeyTile(), schedule.getGranule()});
+  MaskPlan plan(evaluator,
+                {schedule.getQueryTile() / schedule.getPack(), schedule.getKeyTile(), schedule.getGranule()});
   report.tiles = plan.countTiles();
   report.pairs = plan.countPairs();
   report.computed = plan.countComputedPairs();

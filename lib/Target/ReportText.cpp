@@ -66,8 +66,11 @@ std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
 
 std::string describeGPUKernel(const AttentionReport &report) {
   ScheduleAttr schedule = report.schedule.schedule;
-  return formatv("{0}: {1} queries in {2} warps x {3} keys, {4} tiles of keys in shared memory",
-                 report.tensorCores ? "mma.sync m16n8k16" : "plain FMAs", schedule.getQueryTile(), schedule.getWarps(),
+  std::string rows = Twine(schedule.getQueryTile() / schedule.getPack()).str() + " queries";
+  if (schedule.getPack() > 1)
+    rows += " of " + std::to_string(schedule.getPack()) + " heads";
+  return formatv("{0}: {1} in {2} warps x {3} keys, {4} tiles of keys in shared memory",
+                 report.tensorCores ? "mma.sync m16n8k16" : "plain FMAs", rows, schedule.getWarps(),
                  schedule.getKeyTile(), schedule.getStages());
 }
 
@@ -212,7 +215,8 @@ json::Object toObject(ScheduleAttr s) {
                       {"reindex", stringifyReindexKind(s.getReindex())},
                       {"reindex_size", s.getReindexSize()},
                       {"warps", s.getWarps()},
-                      {"stages", s.getStages()}};
+                      {"stages", s.getStages()},
+                      {"pack", s.getPack()}};
 }
 
 json::Value toValue(const AttentionReport &report) {

@@ -1,9 +1,9 @@
 //===- BufferTask.cpp - Tasks of threads that share a buffer --------------===//
 //
-// One query tile per task. Its keys and values are fetched into slots of a buffer a few tiles ahead, while earlier
-// tiles are computed. Tiles are taken from the last to the first: under a causal mask the diagonal comes first, and
-// large scores early spare later changes of the reference. Full and partial tiles share the code of the products; only
-// the work of the mask is jumped over.
+// One query tile per task, of one query head or of `pack` heads that share keys. Its keys and values are fetched into
+// slots of a buffer a few tiles ahead, while earlier tiles are computed. Tiles are taken from the last to the first:
+// under a causal mask the diagonal comes first, and large scores early spare later changes of the reference. Full and
+// partial tiles share the code of the products; only the work of the mask is jumped over.
 //
 //===----------------------------------------------------------------------===//
 #include "TaskFrame.h"
@@ -292,7 +292,7 @@ void BufferTaskBuilder::store(Value state) {
   auto which = scf::IfOp::create(b, loc, isPartial(), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&which.getThenRegion().front());
-  FinishPartialOp::create(b, loc, state, partials, index(0), field[kRows]);
+  FinishPartialOp::create(b, loc, state, partials, index(0), mul(field[kRows], pack()));
   b.setInsertionPointToStart(&which.getElseRegion().front());
   FinishOp::create(b, loc, state, outputView, field[kRow], lseRow);
 }

@@ -97,37 +97,39 @@ void TaskFrame::nameArguments(func::FuncOp fn) {
     name(v, text);
 }
 
-// The rows of a class as a matrix: token, token + step, ...
-Value TaskFrame::view(Value tensor, Value head, Value token, Value count) {
+// The rows of a class as a matrix: token, token + step, ...; with `heads` above 1 one for each.
+Value TaskFrame::view(Value tensor, Value head, Value token, Value count, int64_t heads) {
   auto type = cast<MemRefType>(tensor.getType());
   int64_t width = type.getShape().back();
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
   OpFoldResult step = b.getIndexAttr(this->step());
   OpFoldResult columns = width >= 0 ? OpFoldResult(b.getIndexAttr(width))
                                     : OpFoldResult(b.createOrFold<memref::DimOp>(loc, tensor, index(3)));
-  auto result = anyStrides(b.getContext(), {ShapedType::kDynamic, width}, type.getElementType(), true);
+  SmallVector<int64_t> shape{heads, ShapedType::kDynamic, width};
+  auto result = anyStrides(b.getContext(), ArrayRef(shape).drop_front(heads == 1), type.getElementType(), true);
   return memref::SubViewOp::create(b, loc, result, tensor, ArrayRef<OpFoldResult>{field[kBatch], head, token, zero},
-                                   ArrayRef<OpFoldResult>{one, one, count, columns},
+                                   ArrayRef<OpFoldResult>{one, b.getIndexAttr(heads), count, columns},
                                    ArrayRef<OpFoldResult>{one, one, step, one});
 }
 
 Value TaskFrame::lseView() {
   OpFoldResult one = b.getIndexAttr(1);
   OpFoldResult step = b.getIndexAttr(this->step());
-  auto result = anyStrides(b.getContext(), {ShapedType::kDynamic}, b.getF32Type(), false);
+  SmallVector<int64_t> shape{pack(), ShapedType::kDynamic};
+  auto result = anyStrides(b.getContext(), ArrayRef(shape).drop_front(pack() == 1), b.getF32Type(), false);
   return memref::SubViewOp::create(
       b, loc, result, lse, ArrayRef<OpFoldResult>{field[kBatch], field[kHead], field[kQueryToken]},
-      ArrayRef<OpFoldResult>{one, one, field[kQueryCount]}, ArrayRef<OpFoldResult>{one, one, step});
+      ArrayRef<OpFoldResult>{one, b.getIndexAttr(pack()), field[kQueryCount]}, ArrayRef<OpFoldResult>{one, one, step});
 }
 
 void TaskFrame::makeViews() {
   auto extent = [&](Value tensor) { return b.createOrFold<memref::DimOp>(loc, tensor, index(3)); };
   dim = extent(query);
   valueDim = extent(value);
-  queryView = view(query, field[kHead], field[kQueryToken], field[kQueryCount]);
+  queryView = view(query, field[kHead], field[kQueryToken], field[kQueryCount], pack());
   keyView = view(key, field[kKeyHead], field[kKeyToken], field[kKeyCount]);
   valueView = view(value, field[kKeyHead], field[kKeyToken], field[kKeyCount]);
-  outputView = view(output, field[kHead], field[kQueryToken], field[kQueryCount]);
+  outputView = view(output, field[kHead], field[kQueryToken], field[kQueryCount], pack());
   if (lse)
     lseRow = lseView();
 }
@@ -162,7 +164,7 @@ RegionOp TaskFrame::region(Value scores, Value row, Value keyRow) {
   Value firstKey = position(field[kKeyToken], keyRow);
   bool nonnegative = op.getAlign() == Align::TopLeft;
   return RegionOp::create(b, loc, scores.getType(), scores, field[kBatch], field[kHead], first, firstKey, step(),
-                          field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative);
+                          field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative, pack());
 }
 
 Value TaskFrame::modify(Value scores, Value row, Value keyRow) {

@@ -34,6 +34,7 @@ protected:
   /// Is this task one of the parts of split keys?
   Value isPartial();
 
+  int64_t pack() { return source.schedule.getPack(); }
   int64_t step() { return source.reindexing.step(); }
   Value position(Value token, Value row) { return add(token, mul(row, step())); }
   Value index(int64_t v); // constants stand at the start, each once
@@ -59,14 +60,15 @@ protected:
   llvm::SmallVector<Value> tensors, members, field;
   Value offsets, runs, scratch, partials;
   Value dim, valueDim;
-  Value queryView, keyView, valueView, outputView, lseRow; // rows of the class: token, token + step, ...
+  // Rows of the class: token, token + step, ...; of packed heads, one matrix each.
+  Value queryView, keyView, valueView, outputView, lseRow;
 
 private:
   llvm::SmallVector<mlir::Type> argumentTypes();
   void bindArguments();
   void nameArguments(mlir::func::FuncOp fn);
   void makeViews();
-  Value view(Value tensor, Value head, Value token, Value count);
+  Value view(Value tensor, Value head, Value token, Value count, int64_t heads = 1);
   Value lseView();
   template <typename RegionOp>
   RegionOp region(Value scores, Value row, Value keyRow);

@@ -23,7 +23,8 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   config.has_mask = source.hasMask;
   config.depends_batch = source.hasMask && depends.batch;
   config.depends_head = source.hasMask && depends.head;
-  config.query_tile = s.getQueryTile();
+  config.pack = s.getPack();
+  config.query_tile = s.getQueryTile() / s.getPack();
   config.tail_tile = s.getTailTile();
   config.tail_limit = s.getWarps() ? 0 : s.getQueryTile() - s.getTailTile() + 1;
   config.key_tile = s.getKeyTile();
@@ -49,6 +50,11 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
              << stringifyReindexKind(source.reindexing.kind) << ", reindex_size = " << source.reindexing.size
              << ", but the mask is not known to keep to one class of that; use reindex = dense, or leave it to "
                 "attn-select-schedule";
+    int64_t heads = op.getQueryType().getDimSize(1), keyHeads = op.getKeyType().getDimSize(1);
+    if (heads >= 0 && keyHeads > 0 && heads / keyHeads % source.schedule.getPack() != 0)
+      return op->emitError("its schedule packs ")
+             << source.schedule.getPack() << " query heads, which is no divisor of the " << heads / keyHeads
+             << " that share a key head; change pack";
     source.hasMask = leavesMask(op, source.reindexing);
 
     OpBuilder b(op->getParentOfType<func::FuncOp>());

@@ -388,7 +388,8 @@ Outcome Checker::run() {
   std::string text = render(drawn);
   module = parse(text);
   if (!module)
-    return llvm::StringRef(diagnostics).contains("the mask keeps nothing") ? Outcome{"rejected", diagnostics} : fail("parse", "");
+    return llvm::StringRef(diagnostics).contains("the mask keeps nothing") ? Outcome{"rejected", diagnostics}
+                                                                           : fail("parse", "");
   if (Outcome outcome = checkRoundTrip(); outcome.failed())
     return outcome;
   if (Outcome outcome = canonicalize(); !outcome.kind.empty())

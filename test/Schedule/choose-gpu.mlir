@@ -8,7 +8,7 @@
 // RUN: not attn-opt %s --attn-select-schedule="chip=sm_80 query-tile=1024" 2>&1 | FileCheck %s --check-prefix=MANY
 
 // UNKNOWN: error: unknown chip 'sm_1'; known are sm_70
-// ODD: error: for 1 warps query_tile must be a multiple of 16, and key_tile of 16, not 24 and 64 (S5)
+// ODD: error: for 1 warps query_tile must be a multiple of 16 or divide it by a multiple of 16 rows, and key_tile be a multiple of 16, not 24 and 64 (S5)
 // MANY: error: its schedule has warps = 64, but a block of GPU threads has 1 to 32
 
 !narrow = tensor<?x?x?x64xbf16>

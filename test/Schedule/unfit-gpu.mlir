@@ -46,16 +46,6 @@ func.func @registers(%t: !t) -> !t {
 
 // -----
 
-!t = tensor<?x?x?x64xbf16>
-!v = tensor<?x?x?x320xbf16>
-func.func @values(%t: !t, %v: !v) -> !v {
-  // expected-error @below {{a value dimension of 320 has no GPU code; 256 is the largest}}
-  %o = attn.attention %t, %t, %v schedule(#attn.schedule<query_tile = 16, key_tile = 16, warps = 1>) : !t, !t, !v -> !v
-  return %o : !v
-}
-
-// -----
-
 !t = tensor<?x?x?x?xbf16>
 func.func @dims(%t: !t) -> !t {
   // expected-error @below {{GPU kernels need head_dim and value dimension in the types; write them in place of '?'}}

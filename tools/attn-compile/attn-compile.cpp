@@ -107,7 +107,7 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
       return error;
   if (Error error = attn::readExtentsOption("--shape", given.shape, request.inputs.extents))
     return error;
-  auto schedule = given.schedule.read(request.options.target);
+  auto schedule = given.schedule.read(request.options.target, request.options.gpu.has_value());
   if (!schedule)
     return schedule.takeError();
   request.options.schedule = *schedule;

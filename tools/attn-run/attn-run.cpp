@@ -88,7 +88,7 @@ Error readSchedule(const Options &given, attn::RunOptions &options) {
   auto target = attn::TargetModel::get(given.cpu, /*triple=*/"", message);
   if (failed(target))
     return fail("--cpu=" + given.cpu + ": " + message);
-  Expected<attn::ScheduleOverrides> schedule = given.schedule.read(*target);
+  Expected<attn::ScheduleOverrides> schedule = given.schedule.read(*target, options.gpu.has_value());
   if (schedule)
     options.schedule = *schedule;
   return schedule.takeError();

@@ -25,6 +25,7 @@ def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
     Option<"keyTile", "key-tile", "int64_t", "0", "key rows of a tile; 0: choose">,
     Option<"group", "group", "int64_t", "0", "query tiles of a task; 0: choose">,
     Option<"split", "split", "int64_t", "0", "keys of a split where there are few tasks; 0: choose">,
+    Option<"pack", "pack", "int64_t", "0", "query heads that share a query tile, on a GPU; 0: choose">,
     Option<"reindex", "reindex", "bool", "true", "run strided, axial and blocked masks as smaller dense problems">
   ];
   let dependentDialects = ["::attn::AttnDialect"];

@@ -14,6 +14,7 @@ namespace attn {
 struct ScheduleOverrides {
   int64_t queryTile = 0, keyTile = 0, group = 0, split = 0;
   bool reindex = true;
+  int64_t pack = 0; // GPU
 };
 
 struct ScheduleChoice {

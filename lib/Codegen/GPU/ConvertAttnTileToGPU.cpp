@@ -27,7 +27,8 @@ void addConversions(TypeConverter &types, const KernelShape &shape) {
     return success();
   });
   types.addConversion([shape](tile::TileType type, SmallVectorImpl<Type> &to) {
-    to.append(type.getKeys() * type.getQueries() / shape.threads(), Float32Type::get(type.getContext()));
+    to.append(type.getKeys() * type.getQueries() * shape.parts() / shape.threads(),
+              Float32Type::get(type.getContext()));
     return success();
   });
   types.addConversion(
@@ -51,10 +52,12 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     shape.asyncCopies = asyncCopies;
     shape.queries = state.getQueries(), shape.dim = state.getDim(), shape.valueDim = state.getValueDim();
     shape.natural = state.getUnit() == tile::ScoreUnit::Natural;
-    shape.warps = kernel.getNumbers().warps;
-    if (shape.warps < 1 || shape.queries % (kFragmentRows * shape.warps))
+    shape.warps = kernel.getNumbers().warps, shape.pack = std::max<int64_t>(kernel.getNumbers().pack, 1);
+    if (shape.warps < 1 || shape.queries % kFragmentRows ||
+        shape.rowBlocks() * kFragmentRows * shape.rowWarps() != shape.queries ||
+        shape.parts() * shape.rowWarps() != shape.warps)
       return kernel.emitError("a query tile of ")
-             << shape.queries << " rows is no multiple of 16 rows for each of its " << shape.warps
+             << shape.queries << " rows cannot be shared out in groups of 16 to " << shape.warps
              << " warps; change query_tile or warps of its schedule";
     return shape;
   }

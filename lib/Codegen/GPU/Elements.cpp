@@ -55,8 +55,10 @@ void inlineForElements(Emit &e, const KernelShape &shape, RegionOp op, Values &s
                        function_ref<Value(Value, ValueRange)> apply) {
   auto position = [&](Value first, Value at) { return e.add(first, e.mul(e.toIndex(at), op.getStep())); };
   forElements(e, shape, scores, [&](Value row, Value column, Value &score) {
-    Values arguments{op.getBatch(),      op.getHead(),   position(op.getQuery(), row), position(op.getKey(), column),
-                     op.getNumQueries(), op.getNumKeys()};
+    int64_t pack = op.getPack();
+    Value query = position(op.getQuery(), e.divide(row, pack)), key = position(op.getKey(), column);
+    Value head = e.add(op.getHead(), e.toIndex(e.modulo(row, pack)));
+    Values arguments{op.getBatch(), head, query, key, op.getNumQueries(), op.getNumKeys()};
     llvm::append_range(arguments, op.getCaptured());
     score = apply(score, arguments);
   });

@@ -16,8 +16,7 @@ struct Copy {
   int64_t capacity;
 
   Value source(Value row, Value columnBytes) {
-    Value stride = e.mul(e.toI64(from.stride), shape.globalBytes());
-    return e.at(from.pointer, e.add(e.mul(e.toI64(row), stride), e.toI64(columnBytes)));
+    return e.at(from.pointer, e.add(from.offset(e, row, shape.globalBytes()), e.toI64(columnBytes)));
   }
 
   /// Work items dealt to the threads in turn: body(item), where it is below `items`.
@@ -59,22 +58,28 @@ struct Copy {
 
   void elements() {
     int64_t items = capacity * layout.width, threads = shape.threads();
-    assert(items % threads == 0 && "a tile has fewer elements than the block has threads");
     e.loop(items, threads, {}, [&](Value first, ValueRange) {
       Value item = e.add(first, e.thread());
-      Value row = e.divide(item, layout.width), column = e.modulo(item, layout.width);
-      Value inside = e.both(e.less(row, count), e.less(column, e.toI32(from.columns)));
-      Type type = sharedElement();
-      Value v = e.ifElse(
-          inside,
-          [&]() -> Values {
-            Value v = e.load(shape.element, source(row, e.mul(column, shape.globalBytes())));
-            return {type == shape.element ? v : e.make<mlir::arith::ExtFOp>(type, v)};
-          },
-          [&]() -> Values { return {mlir::arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(type))}; })[0];
-      e.store(v, e.at(to, layout.elementOffset(e, row, column)));
+      if (items % threads == 0)
+        element(item);
+      else
+        e.ifThen(e.less(item, e.i32(items)), [&] { element(item); });
       return Values();
     });
+  }
+
+  void element(Value item) {
+    Value row = e.divide(item, layout.width), column = e.modulo(item, layout.width);
+    Value inside = e.both(e.less(row, count), e.less(column, e.toI32(from.columns)));
+    Type type = sharedElement();
+    Value v = e.ifElse(
+        inside,
+        [&]() -> Values {
+          Value v = e.load(shape.element, source(row, e.mul(column, shape.globalBytes())));
+          return {type == shape.element ? v : e.make<mlir::arith::ExtFOp>(type, v)};
+        },
+        [&]() -> Values { return {mlir::arith::ConstantOp::create(e.b, e.loc, e.b.getZeroAttr(type))}; })[0];
+    e.store(v, e.at(to, layout.elementOffset(e, row, column)));
   }
 
   bool canCopyChunks() { return shape.asyncCopies && shape.globalBytes() == shape.sharedBytes(); }
@@ -84,8 +89,8 @@ struct Copy {
 
 void emitFetch(Emit &e, const KernelShape &shape, const SharedLayout &layout, GlobalRows from, Value row, Value count,
                Value to, int64_t capacity) {
-  Copy copy{e, shape, layout, from, e.toI32(count), to, capacity};
-  copy.from.pointer = copy.source(row, e.i32(0));
+  Copy copy{e, shape, layout, from, e.mul(e.toI32(count), from.heads), to, capacity};
+  copy.from.pointer = e.at(from.pointer, e.mul(e.mul(e.toI64(row), e.toI64(from.stride)), shape.globalBytes()));
   if (!copy.canCopyChunks())
     return copy.elements();
   e.ifThen(from.startsAtChunks(e, shape.globalBytes()), [&] { copy.chunks(); }, [&] { copy.elements(); });

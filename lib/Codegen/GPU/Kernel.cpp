@@ -42,7 +42,7 @@ private:
   const Parameters &parameters;
   const KernelShape &shape;
   IRMapping map;
-  Value block, pair, batch, head;
+  Value block, pair, batch, packedHeads;
 };
 
 Value Binder::contiguous(BlockArgument argument, Value pointer) {
@@ -64,8 +64,10 @@ void Binder::bindFields(ValueRange arguments) {
   block = parameters.block(e, e.make<arith::RemUIOp>(number, count));
   pair = e.toIndex(e.make<arith::DivUIOp>(number, count));
   Value heads = parameters.memrefs[0].extents[1], keyHeads = parameters.memrefs[1].extents[1];
-  batch = e.make<arith::DivUIOp>(pair, heads);
-  head = e.make<arith::RemUIOp>(pair, heads);
+  Value packs = e.divide(heads, shape.pack);
+  batch = e.make<arith::DivUIOp>(pair, packs);
+  packedHeads = e.make<arith::RemUIOp>(pair, packs);
+  Value head = e.mul(packedHeads, shape.pack);
   Value group = e.make<arith::DivUIOp>(heads, keyHeads);
   for (auto [i, argument] : llvm::enumerate(arguments))
     map.map(argument, i == tile::kBatch     ? batch
@@ -77,7 +79,7 @@ void Binder::bindFields(ValueRange arguments) {
 void Binder::bindPlan(ValueRange arguments) {
   Value tile = Parameters::field(e, block, offsetof(AttnBlock, plan_tile) / 8);
   tile = e.add(tile, e.make<arith::MulIOp>(e.toI64(batch), parameters.perBatch));
-  tile = e.add(tile, e.make<arith::MulIOp>(e.toI64(head), parameters.perHead));
+  tile = e.add(tile, e.make<arith::MulIOp>(e.toI64(packedHeads), parameters.perHead));
   Value own = e.at(parameters.partials, parameters.partialBytes(e, block, pair, attn_partial_floats(shape.valueDim)));
   Value pointers[] = {e.at(parameters.offsets, e.mul(tile, 8)), parameters.runs, own /*scratch: not used*/, own};
   for (auto [argument, pointer] : llvm::zip_equal(arguments, pointers))

@@ -26,20 +26,31 @@ void forRow(const KernelShape &shape, size_t elements, int64_t row, Fn fn) {
       fn(at + 2 * (row % 2) + side);
 }
 
-/// A matrix of rows in global memory: pointer, rows, columns, elements between rows.
+/// A matrix of rows in global memory: pointer, rows, columns, elements between rows; or `heads` of them, elements
+/// between heads. Row r of a tile is row r / heads of head r % heads.
 struct GlobalRows {
   Value pointer, rows, columns, stride;
+  int64_t heads = 1;
+  Value headStride; // of several
 
+  /// Bytes from row 0 to row `row` of a tile.
+  Value offset(Emit &e, Value row, int64_t elementBytes) const {
+    Value elements = e.mul(e.toI64(e.divide(row, heads)), e.toI64(stride));
+    if (heads > 1)
+      elements = e.add(elements, e.mul(e.toI64(e.modulo(row, heads)), e.toI64(headStride)));
+    return e.mul(elements, elementBytes);
+  }
   /// Do all rows start at multiples of 16 bytes?
   Value startsAtChunks(Emit &e, int64_t elementBytes) const {
+    Value strides = heads > 1 ? e.either(e.toI64(stride), e.toI64(headStride)) : e.toI64(stride);
     Value address = mlir::LLVM::PtrToIntOp::create(e.b, e.loc, e.b.getI64Type(), pointer);
-    return e.equal(e.bits(e.either(address, e.mul(e.toI64(stride), elementBytes)), 15), e.i64(0));
+    return e.equal(e.bits(e.either(address, e.mul(strides, elementBytes)), 15), e.i64(0));
   }
 };
 
-/// Copies rows [row, row + count) of a matrix into shared memory at `to`, `capacity` rows by `layout`; what lies
-/// outside the rows or columns becomes 0. All threads of the block take part. Asynchronous where the chip can and where
-/// rows start at multiples of 16 bytes; otherwise element by element.
+/// Copies rows [row, row + count) of a matrix, or of every head, into shared memory at `to`, `capacity` rows by
+/// `layout`; what lies outside the rows or columns becomes 0. All threads of the block take part. Asynchronous where
+/// the chip can and where rows start at multiples of 16 bytes; otherwise element by element.
 void emitFetch(Emit &e, const KernelShape &shape, const SharedLayout &layout, GlobalRows from, Value row, Value count,
                Value to, int64_t capacity);
 
@@ -63,7 +74,7 @@ Value emitCheck(Emit &e, const KernelShape &shape, const State &state);
 /// Stores output rows [row, rows) and, where `lse` is not null, the log-sum-exp.
 struct OutputRows {
   GlobalRows output;
-  Value lse, lseStride; // null: not asked for
+  GlobalRows lse; // columns: none
 };
 void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRows to, Value row);
 

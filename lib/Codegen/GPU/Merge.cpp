@@ -25,8 +25,8 @@ private:
   Value field(int64_t offset) { return Parameters::field(e, block, offset / 8); }
   Values overParts(Values init, function_ref<Values(Value, ValueRange)> body);
   void row(Value row);
-  void storeColumns(Value token, Value reference, Value inverse);
-  void storeLse(Value token, Value reference, Value sum);
+  void storeColumns(Value head, Value token, Value reference, Value inverse);
+  void storeLse(Value head, Value token, Value reference, Value sum);
   Value referenceOf(Value part) { return float32(e.at(part, pairBytes)); }
   Value weight(Value part, Value reference) {
     Value exponent = e.subf(referenceOf(part), reference);
@@ -39,7 +39,7 @@ private:
   const KernelShape &shape;
   bool hasLse;
   Parameters parameters;
-  Value block, pair, batch, head, rows, start;
+  Value block, pair, batch, firstHead, rows, start;
   Value sumsBytes, pairBytes; // from a part to the sums of weighted values of the row, and to its m and l
 };
 
@@ -54,7 +54,7 @@ Values MergeBuilder::overParts(Values init, function_ref<Values(Value, ValueRang
   return Values(loop.getResults());
 }
 
-void MergeBuilder::storeColumns(Value token, Value reference, Value inverse) {
+void MergeBuilder::storeColumns(Value head, Value token, Value reference, Value inverse) {
   const Descriptor &out = parameters.memrefs[3];
   Value from = e.toIndex(e.lane());
   auto loop = scf::ForOp::create(e.b, e.loc, from, e.index(shape.valueDim), e.index(kWarp));
@@ -71,7 +71,7 @@ void MergeBuilder::storeColumns(Value token, Value reference, Value inverse) {
   e.store(v, out.address(e, {batch, head, token, column}));
 }
 
-void MergeBuilder::storeLse(Value token, Value reference, Value sum) {
+void MergeBuilder::storeLse(Value head, Value token, Value reference, Value sum) {
   Value lse = logSumExp(e, shape, reference, sum);
   e.ifThen(e.equal(e.lane(), e.i32(0)), [&] { e.store(lse, parameters.memrefs[4].address(e, {batch, head, token})); });
 }
@@ -90,12 +90,13 @@ void MergeBuilder::row(Value row) {
   })[0];
   Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.f32(0));
   Value inverse = e.select(none, e.f32(0), e.make<arith::DivFOp>(e.f32(1), sum));
-  Value position = e.add(e.toIndex(field(offsetof(AttnTask, row))), row);
+  Value head = e.add(firstHead, e.modulo(row, shape.pack));
+  Value position = e.add(e.toIndex(field(offsetof(AttnTask, row))), e.divide(row, shape.pack));
   Value step = e.toIndex(field(offsetof(AttnTask, query_step)));
   Value token = e.add(e.toIndex(field(offsetof(AttnTask, query_token))), e.make<arith::MulIOp>(position, step));
-  storeColumns(token, reference, inverse);
+  storeColumns(head, token, reference, inverse);
   if (hasLse)
-    storeLse(token, reference, sum);
+    storeLse(head, token, reference, sum);
 }
 
 void MergeBuilder::build() {
@@ -103,10 +104,10 @@ void MergeBuilder::build() {
   Value tiles = e.make<arith::DivUIOp>(parameters.count, parameters.parts);
   pair = e.toIndex(e.make<arith::DivUIOp>(number, tiles));
   block = parameters.block(e, e.make<arith::MulIOp>(e.make<arith::RemUIOp>(number, tiles), parameters.parts));
-  Value heads = parameters.memrefs[0].extents[1];
-  batch = e.make<arith::DivUIOp>(pair, heads);
-  head = e.make<arith::RemUIOp>(pair, heads);
-  rows = field(offsetof(AttnTask, rows));
+  Value packs = e.divide(parameters.memrefs[0].extents[1], shape.pack);
+  batch = e.make<arith::DivUIOp>(pair, packs);
+  firstHead = e.mul(e.make<arith::RemUIOp>(pair, packs), shape.pack);
+  rows = e.mul(field(offsetof(AttnTask, rows)), shape.pack);
   start = e.at(parameters.partials, parameters.partialBytes(e, block, pair, attn_partial_floats(shape.valueDim)));
   auto loop = scf::ForOp::create(e.b, e.loc, e.toIndex(e.warp()), e.toIndex(rows), e.index(shape.warps));
   OpBuilder::InsertionGuard guard(e.b);

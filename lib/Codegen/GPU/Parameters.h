@@ -14,8 +14,8 @@ namespace attn::cuda {
 struct Parameters {
   llvm::SmallVector<Descriptor> memrefs;
   Value blocks, offsets, runs, partials; // pointers
-  Value count;                           // blocks of a (batch, head) pair
-  Value perBatch, perHead;               // query tiles between the plans of two batches, of two heads
+  Value count;                           // blocks of a pair: a batch, and the heads that are packed
+  Value perBatch, perHead;               // query tiles between the plans of two batches, of two such heads
   Value perPair;                         // rows between the partial results of two pairs
   Value parts;                           // of split keys
 

@@ -17,7 +17,7 @@ static Values loadRowsBlock(Emit &e, const SharedLayout &layout, Value tile, Val
 
 static Values loadQueries(Emit &e, const KernelShape &shape, Value tile, int64_t block, int64_t step) {
   SharedLayout layout(shape.paddedDim(), shape.sharedBytes());
-  Value first = e.add(e.mul(e.warp(), kFragmentRows * shape.rowBlocks()), block * kFragmentRows);
+  Value first = e.add(LanePlace(e, shape).firstRow, block * kFragmentRows);
   return loadRowsBlock(e, layout, tile, first, 2 * step, /*transposed=*/false);
 }
 
@@ -89,15 +89,26 @@ static Values weightFragment(Emit &e, const KernelShape &shape, ValueRange weigh
   return words;
 }
 
-static void accumulateByTensorCores(Emit &e, const KernelShape &shape, State &state, ValueRange weights, Value value) {
+// A 16 x 16 block of value rows, at fragment `column` of the warp's part. A whole group of eight chunks further on, or
+// where nothing is permuted, parts are so many bytes apart.
+static Values loadValueBlock(Emit &e, const KernelShape &shape, Value tile, int64_t row, int64_t column) {
   SharedLayout layout(shape.paddedValueDim(), shape.sharedBytes());
+  int64_t apart = shape.outputColumns();
+  Value part = LanePlace(e, shape).part;
+  if (shape.parts() == 1 || !layout.swizzled() || apart % 8 == 0)
+    return loadRowsBlock(e, layout, e.at(tile, e.mul(part, apart * 16)), e.i32(row), column, /*transposed=*/true);
+  Value lane = e.lane(), chunk = e.add(e.add(e.mul(part, apart), column), e.divide(lane, 16));
+  return e.loadMatrices(e.at(tile, layout.chunkOffset(e, e.add(e.bits(lane, 15), row), chunk)), /*transposed=*/true);
+}
+
+static void accumulateByTensorCores(Emit &e, const KernelShape &shape, State &state, ValueRange weights, Value value) {
   int64_t columns = weights.size() / kFragmentElements / shape.rowBlocks(), outputs = shape.outputColumns();
   for (int64_t step = 0; step < columns / 2; ++step) {
     llvm::SmallVector<Values> rows;
     for (int64_t block = 0; block < shape.rowBlocks(); ++block)
       rows.push_back(weightFragment(e, shape, weights, block * columns + 2 * step));
     for (int64_t column = 0; column < outputs; column += 2) {
-      Values words = loadRowsBlock(e, layout, value, e.i32(16 * step), column, /*transposed=*/true);
+      Values words = loadValueBlock(e, shape, value, 16 * step, column);
       for (int64_t block = 0; block < shape.rowBlocks(); ++block)
         for (int64_t half : {0, 1})
           addProduct(e, shape, state.output, block * outputs + column + half, rows[block],
@@ -163,7 +174,8 @@ static void accumulateByFMA(Emit &e, const KernelShape &shape, State &state, Val
   SharedLayout layout(shape.paddedValueDim(), shape.sharedBytes());
   LanePlace place(e, shape);
   int64_t columns = weights.size() / kFragmentElements / shape.rowBlocks(), outputs = shape.outputColumns();
-  Value quadStart = e.sub(e.lane(), e.bits(e.lane(), 3));
+  Value quadStart = e.sub(e.lane(), e.bits(e.lane(), 3)),
+        firstColumn = e.add(place.firstColumn(e, shape), place.column);
   for (int64_t column = 0; column < columns; ++column)
     state.output = e.loop(kFragmentColumns, 1, state.output, [&](Value key, ValueRange sums) {
       Values output(sums), weight;
@@ -174,7 +186,7 @@ static void accumulateByFMA(Emit &e, const KernelShape &shape, State &state, Val
       }
       for (int64_t out = 0; out < outputs; ++out) {
         Values v = loadValues(e, shape, layout, value, e.add(key, column * kFragmentColumns),
-                              e.add(place.column, out * kFragmentColumns));
+                              e.add(firstColumn, out * kFragmentColumns));
         for (int64_t row = 0; row < shape.rows(); ++row)
           for (int64_t side : {0, 1}) {
             Value &sum = output[((row / 2) * outputs + out) * kFragmentElements + 2 * (row % 2) + side];

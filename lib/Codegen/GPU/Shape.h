@@ -1,7 +1,8 @@
 //===- Shape.h - How a block of threads holds a query tile ------*- C++ -*-===//
 //
-// A block of `warps` warps works on one query tile; a warp has `rowBlocks()` groups of 16 rows of it. Scores and output
-// lie in the accumulator layout of mma.sync m16n8: of the 16 x 8 elements of a fragment a lane has four,
+// A block of `warps` warps works on one query tile; a warp has `rowBlocks()` groups of 16 rows of it. Wide values
+// are cut into `parts()` ranges of columns, one for each of as many warps, which compute the same scores. Scores and
+// output lie in the accumulator layout of mma.sync m16n8: of the 16 x 8 elements of a fragment a lane has four,
 //
 //   element e: row lane / 4 + 8 (e / 2), column 2 (lane % 4) + e % 2,
 //
@@ -17,6 +18,7 @@
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
 #include "attn/Schedule/GPUModel.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 namespace attn::cuda {
 
@@ -33,13 +35,18 @@ struct KernelShape {
   int64_t queries = 0, dim = 0, valueDim = 0, warps = 0;
   bool asyncCopies = true; // cp.async (sm_80)
   bool natural = false;    // unit of the scores: e, else powers of 2
+  int64_t pack = 1;        // query heads of a tile: row r is query r / pack of head r % pack
 
   int64_t threads() const { return warps * kWarp; }
-  int64_t rowBlocks() const { return queries / (kFragmentRows * warps); }
-  int64_t paddedDim() const { return llvm::alignTo(dim, 16); }
-  int64_t paddedValueDim() const { return llvm::alignTo(valueDim, 16); }
-  int64_t outputColumns() const { return paddedValueDim() / kFragmentColumns; }
-  int64_t rows() const { return 2 * rowBlocks(); } // rows that a lane shares in
+  int64_t rowWarps() const { return std::min(warps, queries / kFragmentRows); }
+  int64_t parts() const { return warps / rowWarps(); }
+  int64_t rowBlocks() const { return queries / (kFragmentRows * rowWarps()); }
+  /// A row of `width` elements in shared memory: whole pairs of fragments, of values in every part.
+  int64_t padded(int64_t width) const { return llvm::alignTo(width, width == valueDim ? 16 * parts() : 16); }
+  int64_t paddedDim() const { return padded(dim); }
+  int64_t paddedValueDim() const { return padded(valueDim); }
+  int64_t outputColumns() const { return paddedValueDim() / kFragmentColumns / parts(); } // fragments of a part
+  int64_t rows() const { return 2 * rowBlocks(); }                                        // rows that a lane shares in
   int64_t outputs() const { return rowBlocks() * outputColumns() * kFragmentElements; }
   /// Up to this width a warp keeps its queries in registers, as A fragments.
   bool queriesInRegisters() const { return form == Form::TensorCores && paddedDim() <= 128; }
@@ -120,12 +127,20 @@ struct State {
 struct LanePlace {
   Value quad, column; // lane / 4 and 2 (lane % 4), i32
   Value firstRow;     // of the warp
+  Value part;         // of the columns of values
 
   LanePlace(Emit &e, const KernelShape &shape) {
     Value lane = e.lane();
     quad = e.divide(lane, 4);
     column = e.mul(e.bits(lane, 3), 2);
-    firstRow = e.mul(e.warp(), kFragmentRows * shape.rowBlocks());
+    bool shared = shape.parts() > 1;
+    part = shared ? e.divide(e.warp(), shape.rowWarps()) : e.i32(0);
+    Value rowWarp = shared ? e.modulo(e.warp(), shape.rowWarps()) : e.warp();
+    firstRow = e.mul(rowWarp, kFragmentRows * shape.rowBlocks());
+  }
+  /// Column 0 of fragment 0 of the warp's part, in elements.
+  Value firstColumn(Emit &e, const KernelShape &shape) const {
+    return e.mul(part, shape.outputColumns() * kFragmentColumns);
   }
   /// Row `half` (0 or 1) of row block `block` of the tile.
   Value row(Emit &e, int64_t block, int64_t half) const {

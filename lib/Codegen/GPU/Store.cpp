@@ -25,15 +25,17 @@ public:
     for (int64_t bit : {1, 2})
       odd.push_back(e.equal(e.bits(quadLane, bit), e.i32(bit)));
     this->quadLane = e.toI64(quadLane);
+    firstColumn = place.firstColumn(e, shape);
   }
 
   /// A row that starts at a multiple of 16 bytes, where `live`. All lanes of the warp take part.
   void together(Value row, Value live, ValueRange values) {
     llvm::SmallVector<Piece> pieces = cut(values);
+    Value start = e.at(row, e.toI64(e.mul(firstColumn, bytes())));
     e.ifThen(live, [&] {
       for (const Piece &piece : pieces) {
         Value lane = e.mul(quadLane, kWordBytes * piece.words.size());
-        e.storeTogether(piece.words, e.at(e.at(row, lane), piece.column * bytes()));
+        e.storeTogether(piece.words, e.at(e.at(start, lane), piece.column * bytes()));
       }
       separately(row, values, wholeBlocks());
     });
@@ -43,11 +45,11 @@ public:
   void separately(Value row, ValueRange values, int64_t first = 0) {
     for (int64_t block = first; block < shape.outputColumns(); ++block)
       for (int64_t side : {0, 1}) {
-        Value column = e.add(place.column, block * kFragmentColumns + side);
+        Value column = e.add(e.add(firstColumn, place.column), block * kFragmentColumns + side);
         auto store = [&] { e.store(narrow(values[2 * block + side]), e.at(row, e.toI64(e.mul(column, bytes())))); };
-        if ((block + 1) * kFragmentColumns <= shape.valueDim)
+        if (block < wholeBlocks())
           store();
-        else if (block * kFragmentColumns < shape.valueDim)
+        else if (shape.parts() > 1 || block * kFragmentColumns < shape.valueDim)
           e.ifThen(e.less(column, e.i32(shape.valueDim)), store);
       }
   }
@@ -60,7 +62,11 @@ private:
   };
 
   int64_t bytes() { return element.getIntOrFloatBitWidth() / 8; }
-  int64_t wholeBlocks() { return shape.valueDim / kFragmentColumns; }
+  /// Blocks that are whole in every part.
+  int64_t wholeBlocks() {
+    int64_t last = shape.valueDim - (shape.parts() - 1) * shape.outputColumns() * kFragmentColumns;
+    return std::max<int64_t>(last, 0) / kFragmentColumns;
+  }
   Value narrow(Value v) { return element.isF32() ? v : e.make<mlir::arith::TruncFOp>(element, v); }
 
   Value pack(Value low, Value high) {
@@ -111,8 +117,9 @@ private:
   const KernelShape &shape;
   Type element;
   LanePlace place;
-  Value quadLane; // i64
-  Values odd;     // is bit 0, bit 1 of the lane's number set?
+  Value quadLane;    // i64
+  Value firstColumn; // of the warp's part
+  Values odd;        // is bit 0, bit 1 of the lane's number set?
 };
 
 } // namespace
@@ -123,9 +130,9 @@ static Values elementsOfRow(const KernelShape &shape, const State &state, int64_
   return elements;
 }
 
-/// Once per quad.
+/// Once per row.
 static void storeOnce(Emit &e, const LanePlace &place, llvm::function_ref<void()> store) {
-  e.ifThen(e.equal(place.column, e.i32(0)), store);
+  e.ifThen(e.both(e.equal(place.column, e.i32(0)), e.equal(place.part, e.i32(0))), store);
 }
 
 /// The reference of a row as partial results have it. Rounding takes none past the largest score.
@@ -151,22 +158,29 @@ static Value inverseOf(Emit &e, Value sum) {
 void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRows to, Value row) {
   LanePlace place(e, shape);
   RowStore store(e, shape, shape.element);
-  Value stride = e.mul(e.toI64(to.output.stride), shape.globalBytes());
+  Value first = e.mul(e.toI64(row), e.toI64(to.output.stride)), left = e.sub(e.toI32(to.output.rows), e.toI32(row));
+  Value output = e.at(to.output.pointer, e.mul(first, shape.globalBytes())), lse;
+  if (to.lse.pointer)
+    lse = e.at(to.lse.pointer, e.mul(e.mul(e.toI64(row), e.toI64(to.lse.stride)), 4));
+  // Of the rows of a tile `pack` may leave some over.
+  int64_t queries = shape.queries / shape.pack;
+  if (shape.queries % shape.pack)
+    left = e.min(left, e.i32(queries));
   Values starts, live;
   llvm::SmallVector<Values> rows;
   for (int64_t own = 0; own < shape.rows(); ++own) {
-    Value at = e.add(e.toI32(row), place.row(e, own / 2, own % 2));
+    Value at = place.row(e, own / 2, own % 2);
     Value sum = e.quadSum(state.sum[own]), inverse = inverseOf(e, sum);
     rows.push_back(elementsOfRow(shape, state, own));
     for (Value &v : rows.back())
       v = e.mulf(v, inverse);
-    starts.push_back(e.at(to.output.pointer, e.mul(e.toI64(at), stride)));
-    live.push_back(e.less(at, e.toI32(to.output.rows)));
-    if (!to.lse)
+    starts.push_back(e.at(output, to.output.offset(e, at, shape.globalBytes())));
+    live.push_back(e.less(e.divide(at, shape.pack), left));
+    if (!lse)
       continue;
-    Value lse = logSumExp(e, shape, partialReference(e, shape, state, own), sum);
-    Value place4 = e.at(to.lse, e.mul(e.mul(e.toI64(at), e.toI64(to.lseStride)), 4));
-    e.ifThen(live[own], [&] { storeOnce(e, place, [&] { e.store(lse, place4); }); });
+    Value exponent = logSumExp(e, shape, partialReference(e, shape, state, own), sum);
+    Value its = e.at(lse, to.lse.offset(e, at, 4));
+    e.ifThen(live[own], [&] { storeOnce(e, place, [&] { e.store(exponent, its); }); });
   }
   e.ifThen(
       to.output.startsAtChunks(e, shape.globalBytes()),

@@ -9,8 +9,7 @@ using namespace mlir;
 namespace attn::cuda {
 
 int64_t slotBytes(tile::BufferType type, const KernelShape &shape) {
-  SharedLayout layout(llvm::alignTo(type.getWidth(), 16), shape.sharedBytes());
-  return type.getRows() * layout.pitch();
+  return type.getRows() * SharedLayout(shape.padded(type.getWidth()), shape.sharedBytes()).pitch();
 }
 
 namespace {
@@ -23,7 +22,7 @@ struct Pattern : OpConversionPattern<OpT> {
       : OpConversionPattern<OpT>(types, context), shape(shape) {}
 
   SharedLayout layoutOf(tile::BufferType type) const {
-    return SharedLayout(llvm::alignTo(type.getWidth(), 16), shape.sharedBytes());
+    return SharedLayout(shape.padded(type.getWidth()), shape.sharedBytes());
   }
   /// The slot that (buffer, index) names.
   Value slot(Emit &e, tile::BufferType type, Value buffer, Value index) const {
@@ -31,7 +30,16 @@ struct Pattern : OpConversionPattern<OpT> {
   }
   GlobalRows rows(Emit &e, Value memref, ValueRange parts) const {
     Descriptor d = Descriptor::read(e, cast<MemRefType>(memref.getType()), parts);
-    return {d.pointer, d.extents[0], d.extents[1], d.strides[0]};
+    if (d.extents.size() == 2)
+      return {d.pointer, d.extents[0], d.extents[1], d.strides[0], 1, {}};
+    return {d.pointer, d.extents[1], d.extents[2], d.strides[1], d.type.getDimSize(0), d.strides[0]};
+  }
+  /// The same of rows of one float.
+  GlobalRows floats(Emit &e, Value memref, ValueRange parts) const {
+    Descriptor d = Descriptor::read(e, cast<MemRefType>(memref.getType()), parts);
+    if (d.extents.size() == 1)
+      return {d.pointer, d.extents[0], {}, d.strides[0], 1, {}};
+    return {d.pointer, d.extents[1], {}, d.strides[1], d.type.getDimSize(0), d.strides[0]};
   }
 
   const KernelShape &shape;
@@ -200,11 +208,9 @@ struct ConvertFinish : Pattern<tile::FinishOp> {
   LogicalResult matchAndRewrite(tile::FinishOp op, Adaptor operands,
                                 ConversionPatternRewriter &rewriter) const override {
     Emit e(rewriter, op.getLoc());
-    OutputRows to{rows(e, op.getOutput(), operands.getOutput()), {}, {}};
-    if (op.getLse()) {
-      Descriptor lse = Descriptor::read(e, cast<MemRefType>(op.getLse().getType()), operands.getLse());
-      to.lse = lse.pointer, to.lseStride = lse.strides[0];
-    }
+    OutputRows to{rows(e, op.getOutput(), operands.getOutput()), {}};
+    if (op.getLse())
+      to.lse = floats(e, op.getLse(), operands.getLse());
     emitFinish(e, shape, State(shape, operands.getState()), to, op.getRow());
     rewriter.eraseOp(op);
     return success();

@@ -8,8 +8,17 @@ func.func @unknown(%q: tensor<?x?x?x?xbf16>) -> tensor<?x?x?x?xbf16> {
 
 // -----
 
-func.func @wide(%q: tensor<?x?x?x64xf16>, %v: tensor<?x?x?x300xf16>) -> tensor<?x?x?x300xf16> {
-  // expected-error @below {{a value dimension of 300 has no GPU code; 256 is the largest. Split the values and run the op once per part}}
-  %out = attn.attention %q, %q, %v : tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>, tensor<?x?x?x300xf16> -> tensor<?x?x?x300xf16>
-  return %out : tensor<?x?x?x300xf16>
+func.func @wide(%q: tensor<?x?x?x576xf32>) -> tensor<?x?x?x576xf32> {
+  // expected-error @below {{head_dim 576 and value dimension 576 need 184320 bytes of shared memory for the smallest tiles, but a block of sm_80 has 166912; use a smaller head_dim or another chip}}
+  %out = attn.attention %q, %q, %q : tensor<?x?x?x576xf32>, tensor<?x?x?x576xf32>, tensor<?x?x?x576xf32> -> tensor<?x?x?x576xf32>
+  return %out : tensor<?x?x?x576xf32>
+}
+
+// -----
+
+func.func @packed(%q: tensor<?x6x?x64xf16>, %k: tensor<?x1x?x64xf16>) -> tensor<?x6x?x64xf16> {
+  // expected-error @below {{its schedule packs 4 query heads, which is no divisor of the 6 that share a key head; change pack}}
+  %out = attn.attention %q, %k, %k schedule(#attn.schedule<query_tile = 64, warps = 4, pack = 4>)
+    : tensor<?x6x?x64xf16>, tensor<?x1x?x64xf16>, tensor<?x1x?x64xf16> -> tensor<?x6x?x64xf16>
+  return %out : tensor<?x6x?x64xf16>
 }

@@ -411,8 +411,20 @@ func.func private @f() attributes {s = #s}
 // -----
 
 // S5: rows that do not go round.
-// expected-error@+1 {{for 4 warps query_tile must be a multiple of 64, and key_tile of 16, not 48 and 128 (S5)}}
+// expected-error@+1 {{for 4 warps query_tile must be a multiple of 64 or divide it by a multiple of 16 rows, and key_tile be a multiple of 16, not 48 and 128 (S5)}}
 #uneven = #attn.schedule<query_tile = 48, warps = 4>
+
+// -----
+
+// S6: more heads than rows.
+// expected-error@+1 {{pack must be 1, or with warps up to query_tile, 16, not 17 (S6)}}
+#many = #attn.schedule<query_tile = 16, warps = 1, pack = 17>
+
+// -----
+
+// S6: heads packed on a CPU.
+// expected-error@+1 {{pack must be 1, or with warps up to query_tile, 48, not 2 (S6)}}
+#packed = #attn.schedule<pack = 2>
 
 // -----
 

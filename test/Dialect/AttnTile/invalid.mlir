@@ -26,7 +26,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its task @task is no function of this module; define it (T3)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -39,7 +39,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its task @task has type '(memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>) -> ()'; a task takes the memrefs of query, key, value, output and more tensors, 17 indices (the fields of AttnTask), memref<?xi64>, memref<?x3xi32> and two memref<?xf32>, and returns nothing (T3)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -53,7 +53,7 @@ func.func private @tail(!m, !m, !m, !m, memref<?xf32>, index, index, index, inde
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its tail @tail has type}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -67,7 +67,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its classify @classify is no function of this module; define it (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@classify) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -81,7 +81,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its classify @task has type}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@task) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -95,7 +95,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{has_mask is 1, but there is no classify function; a mask and its interval reading belong together (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -110,7 +110,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
 func.func private @classify(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64, i64, i64, i64) -> i32
 // expected-error@+1 {{has_mask is 0, but there is a classify function; a mask and its interval reading belong together (T4)}}
 attn_tile.kernel @k task(@task) tail(@tail) classify(@classify) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -124,7 +124,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its config has 'query_tiles', which no kernel record knows; the numbers are listed in attn/Runtime/Fields.def (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64, query_tiles = 48 : i64}
 
@@ -138,7 +138,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{'split_keys' of its config is 1 : i32; write it as an i64 (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, split_tasks = 1 : i64,
     tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i32}
 
@@ -152,7 +152,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its config lacks 'tail_limit'; the runtime cannot run it without (T5)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -166,7 +166,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its tables must be triples of kind (0 range, 1 members), captured operand and dimension (T6)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([0, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -180,7 +180,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its tables must be triples of kind (0 range, 1 members), captured operand and dimension (T6)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([2, 0, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -194,7 +194,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its scratch must be three numbers from 0 up: base, per head_dim and per value dimension (T7)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) scratch([1, 2]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -208,7 +208,7 @@ func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 // expected-error@+1 {{its scratch must be three numbers from 0 up: base, per head_dim and per value dimension (T7)}}
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) scratch([1, 2, -3]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 
@@ -231,7 +231,7 @@ func.func private @task(!m, !m, !m, !m, index, index, index, index, index, index
 func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index,
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 func.func @f(%a0: tensor<?x?x?x64xf32>, %a1: tensor<?x?x?x64xf32>) {
@@ -249,7 +249,7 @@ func.func private @task(!m, !m, !m, !m, index, index, index, index, index, index
 func.func private @tail(!m, !m, !m, !m, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index,
     memref<?xi64>, memref<?x3xi32>, memref<?xf32>, memref<?xf32>)
 attn_tile.kernel @k task(@task) tail(@tail) tables([]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 0 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 func.func @f(%a0: tensor<?x?x?x64xf32>, %a1: tensor<?x?x?x64xf32>, %a2: tensor<?x?x?x64xf16>) {
@@ -363,6 +363,15 @@ func.func @f(%s: !attn_tile.state<48, 64, 32, log2>, %w: !attn_tile.tile<128 by 
 func.func @f(%m: memref<?xf32>, %i: index) {
   // expected-error@+1 {{key_tile is 0; it must be at least 1 (T13)}}
   %t = attn_tile.slot %m[%i] dims(%i, %i) key_tile(0) : memref<?xf32> -> <48, 64, 32, log2>
+  return
+}
+
+// -----
+
+// T11: a log-sum-exp of one head for an output of several.
+func.func @f(%s: !attn_tile.state<48, 64, 32, log2>, %o: memref<4x?x32xf32>, %l: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{lse must be a memref of rank 2 of f32, not 'memref<?xf32>' (T11)}}
+  attn_tile.finish %s, %o[%i] lse(%l : memref<?xf32>) : <48, 64, 32, log2>, memref<4x?x32xf32>
   return
 }
 

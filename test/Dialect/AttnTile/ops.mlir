@@ -85,7 +85,7 @@ func.func private @classify(!llvm.ptr, !llvm.ptr, i64, i64, i64, i64, i64, i64, 
 // CHECK:       attn_tile.kernel @full task(@task) tail(@tail) classify(@classify) tables([1, 0, 1]) scratch([100, 10, 0]) config{
 // CHECK-SAME:    has_mask = 1 : i64
 attn_tile.kernel @full task(@task) tail(@tail) classify(@classify) tables([1, 0, 1]) scratch([100, 10, 0]) config{align = 0 : i64, depends_batch = 0 : i64, depends_head = 0 : i64, group_tiles = 1 : i64,
-    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64,
+    has_mask = 1 : i64, key_granule = 1 : i64, key_tile = 128 : i64, natural_partials = 0 : i64, pack = 1 : i64,
     query_tile = 48 : i64, reindex = 0 : i64, reindex_size = 1 : i64, searched = 0 : i64, shared_bytes = 0 : i64, split_keys = 1 : i64,
     split_tasks = 1 : i64, tail_limit = 33 : i64, tail_tile = 16 : i64, warps = 0 : i64}
 

@@ -39,7 +39,7 @@ void AttnDialect::initialize() {
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile, int64_t keyTile,
                                    int64_t tailTile, int64_t granule, int64_t group, int64_t span, int64_t split,
                                    int64_t tasks, ReindexKind reindex, int64_t reindexSize, int64_t warps,
-                                   int64_t stages) {
+                                   int64_t stages, int64_t pack) {
   std::pair<StringRef, int64_t> sizes[] = {{"query_tile", queryTile},    {"key_tile", keyTile}, {"tail_tile", tailTile},
                                            {"granule", granule},         {"group", group},      {"span", span},
                                            {"reindex_size", reindexSize}};
@@ -58,8 +58,13 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (warps < 0 || stages < 2)
     return emitError() << "warps must be at least 0 and stages at least 2, not " << warps << " and " << stages
                        << " (S4)";
-  if (warps && (queryTile % (16 * warps) != 0 || keyTile % 16 != 0))
+  bool shared = warps && queryTile % 16 == 0 && 16 * warps % queryTile == 0;
+  if (warps && ((queryTile % (16 * warps) != 0 && !shared) || keyTile % 16 != 0))
     return emitError() << "for " << warps << " warps query_tile must be a multiple of " << 16 * warps
-                       << ", and key_tile of 16, not " << queryTile << " and " << keyTile << " (S5)";
+                       << " or divide it by a multiple of 16 rows, and key_tile be a multiple of 16, not " << queryTile
+                       << " and " << keyTile << " (S5)";
+  if (pack < 1 || pack > queryTile || (pack > 1 && !warps))
+    return emitError() << "pack must be 1, or with warps up to query_tile, " << queryTile << ", not " << pack
+                       << " (S6)";
   return success();
 }

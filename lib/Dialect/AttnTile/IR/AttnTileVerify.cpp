@@ -48,16 +48,17 @@ LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// A matrix that a state of width `width` (-1: known at run time) is loaded from, stored to or multiplied with.
-static LogicalResult verifyMatrix(Operation *op, StringRef name, Value matrix, int64_t width) {
+/// A matrix, or one for each head where there may be `heads`, that a state of width `width` (-1: known at run time) is
+/// loaded from, stored to or multiplied with.
+static LogicalResult verifyMatrix(Operation *op, StringRef name, Value matrix, int64_t width, bool heads = false) {
   auto type = dyn_cast<MemRefType>(matrix.getType());
-  if (!type || type.getRank() != 2)
+  if (!type || (type.getRank() != 2 && !(heads && type.getRank() == 3 && !type.isDynamicDim(0))))
     return op->emitOpError() << name << " must be a matrix, memref<rows x columns>, not " << matrix.getType()
                              << "; take a subview of one batch and head (T9)";
   Type element = type.getElementType();
   if (!element.isF32() && !element.isF16() && !element.isBF16())
     return op->emitOpError() << name << " has elements of type " << element << "; use f32, f16 or bf16 (T9)";
-  int64_t columns = type.getDimSize(1);
+  int64_t columns = type.getShape().back();
   if (ShapedType::isDynamic(columns) ? width == -1 : columns == width)
     return success();
   InFlightDiagnostic error = op->emitOpError() << name << " " << type << " has ";
@@ -85,12 +86,13 @@ static LogicalResult verifyRows(Operation *op, StringRef name, Value rows, int64
   return verifyMatrix(op, name, rows, width);
 }
 
-/// A memref of floats in a row.
-static LogicalResult verifyFloats(Operation *op, StringRef name, Value memref) {
+/// A memref of floats.
+static LogicalResult verifyFloats(Operation *op, StringRef name, Value memref, int64_t rank = 1) {
   auto type = dyn_cast<MemRefType>(memref.getType());
-  if (type && type.getRank() == 1 && type.getElementType().isF32())
+  if (type && type.getRank() == rank && type.getElementType().isF32())
     return success();
-  return op->emitOpError() << name << " must be a memref of rank 1 of f32, not " << memref.getType() << " (T11)";
+  return op->emitOpError() << name << " must be a memref of rank " << rank << " of f32, not " << memref.getType()
+                           << " (T11)";
 }
 
 static LogicalResult verifyQueries(Operation *op, TileType tile, StateType state) {
@@ -138,7 +140,7 @@ LogicalResult AccumulateOp::verify() {
 
 LogicalResult FetchOp::verify() {
   BufferType buffer = getBuffer().getType();
-  if (failed(verifyMatrix(*this, "source", getSource(), buffer.getWidth())))
+  if (failed(verifyMatrix(*this, "source", getSource(), buffer.getWidth(), /*heads=*/true)))
     return failure();
   Type element = cast<MemRefType>(getSource().getType()).getElementType();
   if (element == buffer.getElement())
@@ -155,9 +157,10 @@ LogicalResult StartOp::verify() {
 
 LogicalResult FinishOp::verify() {
   if (failed(verifyStateUses(*this)) ||
-      failed(verifyMatrix(*this, "output", getOutput(), getState().getType().getValueDim())))
+      failed(verifyMatrix(*this, "output", getOutput(), getState().getType().getValueDim(), /*heads=*/true)))
     return failure();
-  return getLse() ? verifyFloats(*this, "lse", getLse()) : success();
+  int64_t rank = cast<MemRefType>(getOutput().getType()).getRank() - 1;
+  return getLse() ? verifyFloats(*this, "lse", getLse(), rank) : success();
 }
 
 LogicalResult FinishPartialOp::verify() {
@@ -206,6 +209,11 @@ static LogicalResult verifyBody(OpT op, TypeRange leading, Type yields) {
   return success();
 }
 
+template <typename OpT>
+static LogicalResult verifyRegionOp(OpT op) {
+  return failure(failed(verifyPositive(op, "step", op.getStep())) || failed(verifyPositive(op, "pack", op.getPack())));
+}
+
 LogicalResult ModifyOp::verify() {
   auto score = getTile().getDefiningOp<ScoreOp>();
   if (score && score.getState().getType().getUnit() != ScoreUnit::Natural)
@@ -213,10 +221,10 @@ LogicalResult ModifyOp::verify() {
            << "its scores are in the unit of " << score.getState().getType()
            << ", but a score region speaks of natural units; make the states of this task natural, and leave "
               "log2 e out of the scale (T17)";
-  return verifyPositive(*this, "step", getStep());
+  return verifyRegionOp(*this);
 }
 
-LogicalResult MaskOp::verify() { return verifyPositive(*this, "step", getStep()); }
+LogicalResult MaskOp::verify() { return verifyRegionOp(*this); }
 
 LogicalResult ModifyOp::verifyRegions() {
   Type f32 = Float32Type::get(getContext());

@@ -25,7 +25,9 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     - S2: key_tile is a multiple of granule
     - S3: reindex = dense has reindex_size = 1
     - S4: warps is at least 0, and stages at least 2
-    - S5: with warps, query_tile is a multiple of 16 * warps, and key_tile of 16
+    - S5: with warps, key_tile is a multiple of 16, and query_tile of 16 * warps; or query_tile is one of 16, and 16 * warps
+      of it: then several warps share the columns of the values
+    - S6: pack is at least 1 and at most query_tile; above 1 only with warps
   }];
   let parameters = (ins
     Attn_Size<"48", "query rows of a tile">:$query_tile,
@@ -40,7 +42,8 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
                            "how the mask falls into smaller dense problems">:$reindex,
     Attn_Size<"1", "the modulus or block size of the reindexing">:$reindex_size,
     Attn_Size<"0", "warps of a block of GPU threads, which share a query tile; 0: code for a CPU">:$warps,
-    Attn_Size<"2", "tiles of keys and values that a block has in shared memory, under way or in use">:$stages);
+    Attn_Size<"2", "tiles of keys and values that a block has in shared memory, under way or in use">:$stages,
+    Attn_Size<"1", "query heads whose rows share a query tile, and with it keys and values, on a GPU">:$pack);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

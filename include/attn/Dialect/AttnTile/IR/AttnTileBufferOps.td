@@ -17,7 +17,8 @@ def AttnTile_FetchOp : AttnTile_Op<"fetch"> {
   let summary = "Start copying rows of a matrix into a slot";
   let description = [{
     Rows [row, row + count) of `source` become rows 0, 1, ... of the slot; what the slot holds beyond `count` rows or the
-    source's columns becomes 0. `count` is at least 1. The copy is under way until `await`.
+    source's columns becomes 0. `count` is at least 1. Of a source of rank 3, heads x rows x columns, row r of the slot is row
+    `row` + r div heads of head r mod heads, and `count` counts the rows of a head. The copy is under way until `await`.
 
     - T20: source and buffer have the same elements and columns
   }];

@@ -18,12 +18,14 @@ def AttnTile_Dialect : Dialect {
     slot of memory that it came from in place (CPU), which is why a state is used up (T21).
 
     Constraints are numbered; those of single types and ops stand there. Of all ops that have a tile, a state or memory:
-    - T9: query, key, value and output are matrices (rank 2) of f32, f16 or bf16
+    - T9: query, key, value and output are matrices (rank 2) of f32, f16 or bf16; the queries that are fetched into a buffer,
+      and the output, also one for each of some heads (rank 3)
     - T10: their columns are what the state says, `dim` for query and key, `valueDim` for value and output: equal, or -1 and
       dynamic
-    - T11: workspace, partial results and log-sum-exp are memrefs of rank 1 of f32
+    - T11: workspace, partial results and log-sum-exp are memrefs of rank 1 of f32; log-sum-exp has one rank less than the
+      output
     - T12: tile and state have the same number of queries
-    - T13: key_tile and step are at least 1
+    - T13: key_tile, step and pack are at least 1
     - T21: a state that an op updates or finishes, or that a loop, branch or end of a region takes, has no use behind it on
       any path; in a loop it is updated only if the loop carries it
   }];

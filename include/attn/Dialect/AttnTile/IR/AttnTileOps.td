@@ -122,7 +122,7 @@ class AttnTile_RegionOp<string mnemonic> : AttnTile_Op<mnemonic, [
     Pure, SingleBlock, IsolatedFromAbove, AllTypesMatch<["tile", "result"]>]> {
   let arguments = (ins AttnTile_TileType:$tile, Index:$batch, Index:$head, Index:$query, Index:$key, I64Attr:$step,
                        Index:$numQueries, Index:$numKeys, Variadic<AnyType>:$captured,
-                       UnitAttr:$nonnegative);
+                       UnitAttr:$nonnegative, DefaultValuedAttr<I64Attr, "1">:$pack);
   let regions = (region SizedRegion<1>:$body);
   let results = (outs AttnTile_TileType:$result);
   let assemblyFormat = [{
@@ -139,7 +139,7 @@ def AttnTile_ModifyOp : AttnTile_RegionOp<"modify"> {
   let description = [{
     The region takes (score : f32, b, h, i, j, number of queries, number of keys, captured...) and yields f32. Query row r
     of the tile stands at position `query + r * step`, key row c at `key + c * step`; with `nonnegative` no query position is
-    below 0. Captured memrefs are read with `memref.load`; an index outside reads the nearest element.
+    below 0. With `pack` = p, row r is query r div p of head `head` + r mod p. Captured memrefs are read with `memref.load`; an index outside reads the nearest element.
 
     Constraints of `modify` and `mask`
     - T14: the region takes these arguments
@@ -209,7 +209,8 @@ def AttnTile_CheckOp : AttnTile_Op<"check"> {
 def AttnTile_FinishOp : AttnTile_Op<"finish"> {
   let summary = "Normalise and store a query tile, and its log-sum-exp (natural log)";
   let description = [{
-    Stores rows [row, min(row + queries, rows of output)). A row that kept nothing is 0 with log-sum-exp -inf.
+    Stores rows [row, min(row + queries, rows of output)). A row that kept nothing is 0 with log-sum-exp -inf. Into an
+    output of rank 3, heads x rows x columns, row r of the tile goes to row `row` + r div heads of head r mod heads.
   }];
   let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$output, Index:$row, Optional<AnyMemRef>:$lse);
   let assemblyFormat = [{
