@@ -77,7 +77,11 @@ struct SpecOptions {
   }
 
   /// The name of the spec, for what is made of it.
-  std::string name() const { return preset.empty() ? llvm::sys::path::stem(path.getValue()).str() : preset.getValue(); }
+  std::string name() const {
+    if (!preset.empty())
+      return preset;
+    return path == "-" ? "spec" : llvm::sys::path::stem(path.getValue()).str();
+  }
 
   bool listPresets() const { return list; }
 

@@ -5,6 +5,8 @@
 #include "attn/Reference/Npy.h"
 #include "attn/Support/Errors.h"
 #include "attn/Support/Names.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -76,6 +78,27 @@ llvm::Error readFiles(func::FuncOp func, ArrayRef<std::string> names, const Inpu
   return llvm::Error::success();
 }
 
+/// Are the arguments together smaller than the memory of this machine?
+llvm::Error checkMemory(func::FuncOp func, const ExtentTable &table) {
+  double bytes = 0, memory = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  std::string largest;
+  double most = -1;
+  for (auto [argument, name] : llvm::zip_equal(func.getArguments(), getArgumentNames(func))) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    double own = type.getElementType().isIndex() ? 8 : type.getElementType().getIntOrFloatBitWidth() / 8.0;
+    for (unsigned d = 0; d < unsigned(type.getRank()); ++d)
+      own *= double(std::max<int64_t>(table.get(argument, d), 0));
+    bytes += own;
+    if (own > most)
+      largest = name, most = own;
+  }
+  if (bytes < memory)
+    return llvm::Error::success();
+  auto gigabytes = [](double n) { return llvm::formatv("{0:f1} GB", n / 1e9).str(); };
+  return makeError("the arguments take ", gigabytes(bytes), " ('", largest, "' ", gigabytes(most),
+                   ") and this machine has ", gigabytes(memory), "; give smaller extents");
+}
+
 HostTensor drawArgument(BlockArgument argument, const ExtentTable &table, uint64_t seed) {
   auto type = cast<RankedTensorType>(argument.getType());
   llvm::SmallVector<int64_t> shape;
@@ -132,13 +155,15 @@ llvm::Error readFileOption(StringRef option, StringRef entry, std::map<std::stri
 
 llvm::Error readExtentsOption(StringRef option, StringRef text, std::map<std::string, int64_t> &extents) {
   llvm::SmallVector<StringRef> entries;
-  text.split(entries, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (!text.empty())
+    text.split(entries, ',');
   for (StringRef entry : entries) {
     auto [name, value] = entry.split('=');
     int64_t extent;
-    if (value.getAsInteger(10, extent) || extent < 0)
-      return makeError(option, ": '", entry, "' should be an extent such as N=4096");
-    extents[name.trim().str()] = extent;
+    if (value.getAsInteger(10, extent) || extent < 0 || extent > INT32_MAX)
+      return makeError(option, ": '", entry, "' should be an extent such as N=4096, below 2^31");
+    if (!extents.emplace(name.trim().str(), extent).second)
+      return makeError(option, ": ", name.trim(), " is given twice");
   }
   return llvm::Error::success();
 }
@@ -149,6 +174,8 @@ llvm::Expected<llvm::SmallVector<HostTensor>> makeInputs(func::FuncOp func, cons
   if (!table)
     return table.takeError();
   llvm::SmallVector<HostTensor> inputs;
+  if (llvm::Error error = checkMemory(func, *table))
+    return error;
   for (auto [argument, tensor] : llvm::zip_equal(func.getArguments(), tensors))
     inputs.push_back(tensor ? std::move(*tensor) : drawArgument(argument, *table, options.seed));
   return inputs;

@@ -81,6 +81,8 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
   request.json = given.json;
   if (request.json && request.emit != Emit::Report)
     return fail("--json is for --emit=report");
+  if (given.shape.getNumOccurrences() && request.emit != Emit::Report && request.emit != Emit::SVG)
+    return fail("--shape is for --emit=report and svg; kernels take their extents at run time");
   if (attn::isBinary(request.emit) && given.output == "-" && sys::Process::StandardOutIsDisplayed())
     return fail("the output is binary: give a file with -o FILE");
   std::string message;
