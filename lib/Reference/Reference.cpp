@@ -184,6 +184,7 @@ private:
         std::accumulate(kept.begin(), kept.end(), 0.0) * double(rows.getNumRows()) / std::max<size_t>(1, kept.size());
     work->pairs += double(rows.getNumRows()) * double(e.keys);
     work->kept += all;
+    work->sampled |= int64_t(kept.size()) < rows.getNumRows();
     work->flops += all * 2 * double(e.headDim + e.valueDim);
   }
 

@@ -179,7 +179,7 @@ private:
         BenchReport{int64_t(n), calls[n / 2], calls[n / 10], calls[n - 1 - n / 10], plans[n / 2], run::getNumThreads()};
     FailureOr<Work> work = measureWork(func, inputs, kCountedRows, inputOptions.seed);
     if (succeeded(work))
-      report.work = WorkReport{work->pairs, work->kept, work->flops};
+      report.work = WorkReport{work->pairs, work->kept, work->flops, work->sampled};
     return llvm::Error::success();
   }
 

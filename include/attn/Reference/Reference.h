@@ -46,9 +46,10 @@ mlir::LogicalResult evaluateRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTen
 
 /// What the masks of a function leave to do, counted on some rows.
 struct Work {
-  double pairs = 0; // query-key pairs of all attention ops
-  double kept = 0;  // of these, estimated from the counted rows
-  double flops = 0; // 2 (D + Dv) for each kept pair
+  double pairs = 0;     // query-key pairs of all attention ops
+  double kept = 0;      // of these, estimated from the counted rows
+  bool sampled = false; // are there more rows than were counted?
+  double flops = 0;     // 2 (D + Dv) for each kept pair
 };
 mlir::FailureOr<Work> measureWork(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, int64_t maxRows,
                                   uint64_t seed);

@@ -63,6 +63,7 @@ struct BenchReport {
 /// Work that the mask leaves.
 struct WorkReport {
   double pairs = 0, kept = 0, flops = 0;
+  bool sampled = false; // what is kept was counted in some rows only
 };
 
 /// What the emulator saw of the kernels.
