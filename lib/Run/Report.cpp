@@ -52,8 +52,9 @@ void printBench(const RunReport &report, raw_ostream &os) {
   if (!report.work)
     return;
   const WorkReport &work = *report.work;
-  os << "  work   " << (work.sampled ? "about " : "") << format("%.3g %% of ", work.pairs > 0 ? 100 * work.kept / work.pairs : 0)
-     << formatCount(work.pairs) << " pairs, " << format("%.3g GFLOP, ", work.flops / 1e9)
+  os << "  work   " << (work.sampled ? "about " : "")
+     << format("%.3g %% of ", work.pairs > 0 ? 100 * work.kept / work.pairs : 0) << formatCount(work.pairs)
+     << " pairs, " << format("%.3g GFLOP, ", work.flops / 1e9)
      << format("%.4g GFLOP/s\n", work.flops / 1e9 / bench.median);
 }
 
