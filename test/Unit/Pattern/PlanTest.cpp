@@ -158,12 +158,6 @@ TEST_F(PlanTest, ReadsConstantTensors) {
 TEST_F(PlanTest, SaysNothingOfNumbersItDoesNotRead) {
   for (const char *body : {R"(
     %n = arith.index_cast %j : index to i64
-    %x = arith.extsi %n : i64 to i128
-    %c = arith.constant 3 : i128
-    %keep = arith.cmpi slt, %x, %c : i128
-  )",
-                           R"(
-    %n = arith.index_cast %j : index to i64
     %x = arith.sitofp %n : i64 to f32
     %c = arith.constant 3.0 : f32
     %keep = arith.cmpf olt, %x, %c : f32

@@ -187,6 +187,7 @@ Function attn::test::makeAttention(int64_t d, int64_t dv, bool lse) {
   kernel.value = function.addTensor("v", ATTN_INPUT, {b, kv, m, dv});
   kernel.out = function.addTensor("out", ATTN_OUTPUT, {b, h, n, dv});
   kernel.lse = lse ? function.addTensor("lse", ATTN_OUTPUT, {b, h, n}) : -1;
+  kernel.joined_out = kernel.joined_lse = -1;
   kernel.has_mask = kernel.depends_batch = kernel.depends_head = 1;
   kernel.reindex_size = 1;
   kernel.query_tile = 48;

@@ -94,7 +94,9 @@ uint16_t stored(float value, int64_t code) {
   float part[] = {value, 0, 1};
   uint16_t out = 0xdead;
   AttnMemRef outRef = {nullptr, &out, 0, {1, 1, 1, 1, 1, 1, 1, 1}};
+  AttnKernel kernel = {};
   AttnProblem problem = {};
+  problem.kernel = &kernel;
   problem.value_dim = 1;
   problem.out = &outRef;
   problem.out_code = code;
