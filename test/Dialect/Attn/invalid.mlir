@@ -157,7 +157,7 @@ func.func @f(%q: tensor<2x8x100x577xf32>, %k: tensor<2x8x100x577xf32>, %v: tenso
 
 // A7: head_dim of value.
 func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x0xf32>) {
-  // expected-error@+1 {{value has head_dim 0; it must be from 1 to 576: split the heads (A7)}}
+  // expected-error@+1 {{value has head_dim 0; it must be from 1 to 576: give it features (A7)}}
   %o = attn.attention %q, %k, %v : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x0xf32> -> tensor<2x8x100x0xf32>
   return
 }
@@ -177,15 +177,6 @@ func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x2147483648x64xf32>, %v: 
 func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
   // expected-error@+1 {{scale must be finite, not 0x7F800000 : f32; leave it out for 1 / sqrt(head_dim) (A8)}}
   %o = attn.attention %q, %k, %v scale(0x7F800000 : f32) : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
-  return
-}
-
-// -----
-
-// What scale is.
-func.func @f(%q: tensor<2x8x100x64xf32>, %k: tensor<2x8x100x64xf32>, %v: tensor<2x8x100x64xf32>) {
-  // expected-error@+1 {{invalid kind of attribute specified}}
-  %o = attn.attention %q, %k, %v scale(1) : tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32>, tensor<2x8x100x64xf32> -> tensor<2x8x100x64xf32>
   return
 }
 
@@ -441,6 +432,141 @@ func.func @f(%t: tensor<?x?x?x64xf32>) {
 func.func @f(%t: tensor<?x?x?x64xf32>) {
   // expected-error@+1 {{the clause 'mask' is given twice}}
   %o = attn.attention %t, %t, %t mask(causal) mask(causal) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A8: not a number.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{scale must be a finite number with a decimal point, as in scale(0.125); leave it out for 1 / sqrt(head_dim) (A8)}}
+  %o = attn.attention %t, %t, %t scale(nan) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A8: infinity.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{scale must be a finite number with a decimal point, as in scale(0.125); leave it out for 1 / sqrt(head_dim) (A8)}}
+  %o = attn.attention %t, %t, %t scale(-inf) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A8: an integer.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{scale must be a finite number with a decimal point, as in scale(0.125); leave it out for 1 / sqrt(head_dim) (A8)}}
+  %o = attn.attention %t, %t, %t scale(1) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A8: nothing.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{scale must be a finite number with a decimal point, as in scale(0.125); leave it out for 1 / sqrt(head_dim) (A8)}}
+  %o = attn.attention %t, %t, %t scale() : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: no parenthesis after scale.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '(', as in scale(0.125)}}
+  %o = attn.attention %t, %t, %t scale 0.125 : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: scale is not closed.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected ')' at the end of the clause 'scale'}}
+  %o = attn.attention %t, %t, %t scale(0.125, 0.25) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: no parenthesis after align.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '(', as in align(bottom_right)}}
+  %o = attn.attention %t, %t, %t align bottom_right : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: align is not closed.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected ')' at the end of the clause 'align'}}
+  %o = attn.attention %t, %t, %t align(bottom_right : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: no parenthesis after mask.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '(' and predicates, as in mask(causal), or '{' and a region after 'mask'}}
+  %o = attn.attention %t, %t, %t mask causal : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: a score is a region.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '{' and a region after 'score'}}
+  %o = attn.attention %t, %t, %t score(causal) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: half of what is joined.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{join takes an output and its log-sum-exp with their types, as in join(%output, %lse : type, type)}}
+  %o = attn.attention %t, %t, %t join(%t : tensor<?x?x?x64xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: join without types.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{join takes an output and its log-sum-exp with their types, as in join(%output, %lse : type, type)}}
+  %o = attn.attention %t, %t, %t join(%t, %t) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: no parenthesis after schedule.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '(', as in schedule(#attn.schedule<query_tile = 48>)}}
+  %o = attn.attention %t, %t, %t schedule : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: a schedule is an attribute.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{schedule takes an attribute, as in schedule(#attn.schedule<query_tile = 48>)}}
+  %o = attn.attention %t, %t, %t schedule(48) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: schedule is not closed.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected ')' at the end of the clause 'schedule'}}
+  %o = attn.attention %t, %t, %t schedule(#attn.schedule<query_tile = 48> : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
 

@@ -45,11 +45,11 @@ func.func @join(%q: !t, %k: !t, %v: !t, %km: !t, %vm: !t) -> !t {
   return %o : !t
 }
 
-// No clause; grouped heads; value_dim differs from head_dim; a scale that is not f64.
+// No clause; grouped heads; value_dim differs from head_dim; a negative scale that is not f64.
 // CHECK-LABEL: func @plain
 func.func @plain(%q: tensor<2x8x100x64xbf16>, %k: tensor<2x2x300x64xbf16>, %v: tensor<2x2x300x32xbf16>) -> tensor<2x8x100x32xbf16> {
-  // CHECK-NEXT: attn.attention %{{[^:]*}} scale(5.000000e-01 : f32) schedule(#attn.schedule<>) : tensor<2x8x100x64xbf16>
-  %o = attn.attention %q, %k, %v scale(0.5 : f32) align(top_left) schedule(#attn.schedule<>) : tensor<2x8x100x64xbf16>, tensor<2x2x300x64xbf16>, tensor<2x2x300x32xbf16> -> tensor<2x8x100x32xbf16>
+  // CHECK-NEXT: attn.attention %{{[^:]*}} scale(-5.000000e-01 : f32) schedule(#attn.schedule<>) : tensor<2x8x100x64xbf16>
+  %o = attn.attention %q, %k, %v scale(-0.5 : f32) align(top_left) schedule(#attn.schedule<>) : tensor<2x8x100x64xbf16>, tensor<2x2x300x64xbf16>, tensor<2x2x300x32xbf16> -> tensor<2x8x100x32xbf16>
   return %o : tensor<2x8x100x32xbf16>
 }
 

@@ -79,7 +79,7 @@ func.func @precedence(%q: !t, %k: !t, %v: !t) -> (!t, !t, !t, !t) {
   // CHECK-NEXT: mask(causal and (stride(size = 2) or prefix(length = 3))) :
   %1 = attn.attention %q, %k, %v mask(causal and (stride(2) or prefix(3))) : !t, !t, !t -> !t
   // CHECK-NEXT: mask(causal and (stride(size = 2) and not (prefix(length = 3) and causal))) :
-  %2 = attn.attention %q, %k, %v mask(causal and (stride(2) and not (prefix(3) and causal))) : !t, !t, !t -> !t
+  %2 = attn.attention %q, %k, %v mask(causal() and (stride(2) and not (prefix(3) and causal))) : !t, !t, !t -> !t
   // CHECK-NEXT: mask(causal or (not not stride(size = 2) or prefix(length = 3))) :
   %3 = attn.attention %q, %k, %v mask(causal or (not not stride(2) or prefix(3))) : !t, !t, !t -> !t
   return %0, %1, %2, %3 : !t, !t, !t, !t

@@ -77,52 +77,97 @@ private:
     if (name == "align")
       return parseAlign();
     if (name == "score")
-      return parser.parseRegion(*score);
+      return parseScore();
     if (name == "join")
       return parseJoin();
     return name == "mask" ? parseMask() : parseSchedule();
+  }
+
+  /// The parenthesis after the name of a clause.
+  ParseResult open(StringRef example) {
+    if (succeeded(parser.parseOptionalLParen()))
+      return success();
+    return parser.emitError(parser.getCurrentLocation()) << "expected '(', as in " << example;
+  }
+
+  ParseResult close(StringRef clause) {
+    if (succeeded(parser.parseOptionalRParen()))
+      return success();
+    return parser.emitError(parser.getCurrentLocation()) << "expected ')' at the end of the clause '" << clause << "'";
   }
 
   ParseResult parseJoin() {
     SMLoc loc = parser.getCurrentLocation();
     SmallVector<OpAsmParser::UnresolvedOperand, 2> operands;
     SmallVector<Type, 2> types;
-    if (parser.parseLParen() || parser.parseOperandList(operands, /*requiredOperandCount=*/2) ||
-        parser.parseColonTypeList(types) || parser.parseRParen())
+    StringRef example = "join(%output, %lse : type, type)";
+    if (open(example) || parser.parseOperandList(operands))
+      return failure();
+    if (operands.size() != 2 || parser.parseOptionalColon())
+      return parser.emitError(loc) << "join takes an output and its log-sum-exp with their types, as in " << example;
+    if (parser.parseTypeList(types) || close("join"))
       return failure();
     return parser.resolveOperands(operands, types, loc, joined);
   }
 
+  ParseResult parseScore() {
+    OptionalParseResult region = parser.parseOptionalRegion(*score);
+    if (region.has_value())
+      return *region;
+    return parser.emitError(parser.getCurrentLocation(), "expected '{' and a region after 'score'");
+  }
+
   ParseResult parseMask() {
-    if (failed(parser.parseOptionalLParen()))
-      return parser.parseRegion(*mask);
-    return failure(parseMaskSugar(parser, *mask) || parser.parseRParen());
+    if (succeeded(parser.parseOptionalLParen()))
+      return parseMaskSugar(parser, *mask);
+    OptionalParseResult region = parser.parseOptionalRegion(*mask);
+    if (region.has_value())
+      return *region;
+    return parser.emitError(parser.getCurrentLocation(),
+                            "expected '(' and predicates, as in mask(causal), or '{' and a region after 'mask'");
   }
 
   ParseResult parseScale() {
-    FloatAttr scale;
-    if (parser.parseLParen() || parser.parseAttribute(scale) || parser.parseRParen())
+    if (open("scale(0.125)"))
       return failure();
-    result.addAttribute("scale", scale);
-    return success();
+    SMLoc loc = parser.getCurrentLocation();
+    bool isNegative = succeeded(parser.parseOptionalMinus());
+    Attribute value;
+    OptionalParseResult parsed = parser.parseOptionalAttribute(value);
+    if (parsed.has_value() && failed(*parsed))
+      return failure();
+    auto scale = dyn_cast_or_null<FloatAttr>(value);
+    if (!scale)
+      return parser.emitError(loc, "scale must be a finite number with a decimal point, as in scale(0.125); leave it "
+                                   "out for 1 / sqrt(head_dim) (A8)");
+    result.addAttribute("scale", isNegative ? FloatAttr::get(scale.getType(), -scale.getValue()) : scale);
+    return close("scale");
   }
 
   ParseResult parseAlign() {
-    if (parser.parseLParen())
+    if (open("align(bottom_right)"))
       return failure();
     FailureOr<Align> align = FieldParser<Align>::parse(parser);
-    if (failed(align) || parser.parseRParen())
+    if (failed(align) || close("align"))
       return failure();
     result.addAttribute("align", AlignAttr::get(parser.getContext(), *align));
     return success();
   }
 
   ParseResult parseSchedule() {
-    ScheduleAttr schedule;
-    if (parser.parseLParen() || parser.parseAttribute(schedule) || parser.parseRParen())
+    StringRef example = "schedule(#attn.schedule<query_tile = 48>)";
+    if (open(example))
       return failure();
+    SMLoc loc = parser.getCurrentLocation();
+    Attribute value;
+    OptionalParseResult parsed = parser.parseOptionalAttribute(value);
+    if (parsed.has_value() && failed(*parsed))
+      return failure();
+    auto schedule = dyn_cast_or_null<ScheduleAttr>(value);
+    if (!schedule)
+      return parser.emitError(loc) << "schedule takes an attribute, as in " << example;
     result.addAttribute("schedule", schedule);
-    return success();
+    return close("schedule");
   }
 
   OpAsmParser &parser;

@@ -1,7 +1,8 @@
 //===- AttnSugar.h - The short form of masks ---------------------*- C++ -*-===//
 //
 //   mask := and-term { "or" and-term }            and-term := term { "and" term }
-//   term := "not" term | "(" mask ")" | "blocked" "(" size "," mask ")" | name [ "(" argument { "," argument } ")" ]
+//   term := "not" term | "(" mask ")" | "blocked" "(" size "," mask ")" | name [ "(" [ arguments ] ")" ]
+//   arguments := argument { "," argument }
 //   argument := integer | "[" integers "]" | key "=" (integer | "[" integers "]") | captured ":" type
 //
 //===----------------------------------------------------------------------===//
@@ -13,7 +14,7 @@
 namespace attn {
 
 /// A predicate op: its index operands by letter, then a captured tensor if any; its parameters in order, [] marking
-/// lists.
+/// lists and ? what may be left out.
 struct PredicateForm {
   llvm::StringLiteral name;
   llvm::StringLiteral places;
@@ -27,6 +28,7 @@ struct PredicateForm {
 struct Parameter {
   llvm::StringRef name;
   bool isList;
+  bool isOptional;
 };
 
 /// The predicates, and attn.contains by what is looked up: leading indices are taken from the letters before the last,
@@ -35,6 +37,9 @@ extern const llvm::ArrayRef<PredicateForm> predicateForms, setForms;
 
 llvm::SmallVector<Parameter> parametersOf(const PredicateForm &form);
 
+/// The form with its arguments filled in, for messages: those that it needs and the one called `shown`.
+std::string exampleOf(const PredicateForm &form, llvm::StringRef shown = {});
+
 /// The form of this name, or null.
 const PredicateForm *findForm(llvm::ArrayRef<PredicateForm> forms, llvm::StringRef name);
 
@@ -42,7 +47,7 @@ const PredicateForm *findForm(llvm::ArrayRef<PredicateForm> forms, llvm::StringR
 /// Nothing where the rank does not fit.
 std::optional<llvm::StringRef> leadingPlaces(const PredicateForm &form, int64_t rank);
 
-/// Parses a mask in short form, up to but not including the closing parenthesis, into the empty `region`.
+/// Parses a mask in short form, from behind the opening to behind the closing parenthesis, into the empty `region`.
 mlir::ParseResult parseMaskSugar(mlir::OpAsmParser &parser, mlir::Region &region);
 
 /// Prints the region in short form, in parentheses; false, with nothing printed, where it has none.

@@ -9,12 +9,12 @@ using namespace attn;
 
 static constexpr PredicateForm predicates[] = {
     {"causal", "ij", false, ""},
-    {"window", "ij", false, "left,right"},
-    {"dilated_window", "ij", false, "left,right,dilation"},
+    {"window", "ij", false, "left?,right?"},
+    {"dilated_window", "ij", false, "left?,right?,dilation"},
     {"stride", "ij", false, "size"},
     {"same_block", "ij", false, "size"},
     {"chunk_lookback", "ij", false, "size,before"},
-    {"local_blocks", "ij", false, "size,before,after"},
+    {"local_blocks", "ij", false, "size,before?,after?"},
     {"last_columns", "j", false, "block,count"},
     {"same_row", "ij", false, "width"},
     {"same_column", "ij", false, "width"},
@@ -23,7 +23,7 @@ static constexpr PredicateForm predicates[] = {
     {"neighborhood_2d", "ij", false, "width,size[]", /*readsNumKeys=*/true},
     {"prefix", "j", false, "length"},
     {"key_length", "bj", true, ""},
-    {"global", "ij", false, "count,tokens[]"},
+    {"global", "ij", false, "count?,tokens[]?"},
     {"same_document", "bij", true, ""},
     {"heads", "h", false, "period,index"},
     {"block_mask", "bhij", true, "size"},
@@ -42,10 +42,25 @@ SmallVector<Parameter> attn::parametersOf(const PredicateForm &form) {
   SmallVector<Parameter> parameters;
   for (StringRef name : llvm::split(form.parameters, ','))
     if (!name.empty()) {
+      bool isOptional = name.consume_back("?");
       bool isList = name.consume_back("[]");
-      parameters.push_back({name, isList});
+      parameters.push_back({name, isList, isOptional});
     }
   return parameters;
+}
+
+std::string attn::exampleOf(const PredicateForm &form, StringRef shown) {
+  SmallVector<std::string> arguments;
+  for (const Parameter &parameter : parametersOf(form)) {
+    if (parameter.isOptional && parameter.name != shown)
+      continue;
+    StringRef number = arguments.empty() ? "8" : "2"; // counts inside a size
+    StringRef value = parameter.isList ? "[2, 3]" : number;
+    arguments.push_back((parameter.name + " = " + value).str());
+  }
+  if (form.captures)
+    arguments.push_back("%tensor : type");
+  return (form.name + "(" + llvm::join(arguments, ", ") + ")").str();
 }
 
 const PredicateForm *attn::findForm(ArrayRef<PredicateForm> table, StringRef name) {

@@ -7,13 +7,21 @@
 using namespace mlir;
 using namespace attn;
 
-static std::string knownNames() {
-  std::string names;
-  for (const PredicateForm &form : predicateForms)
-    names += form.name.str() + ", ";
-  for (const PredicateForm &form : setForms)
-    names += form.name.str() + ", ";
-  return names + "blocked";
+static SmallVector<StringRef> knownNames() {
+  SmallVector<StringRef> names;
+  for (ArrayRef<PredicateForm> forms : {predicateForms, setForms})
+    for (const PredicateForm &form : forms)
+      names.push_back(form.name);
+  names.push_back("blocked");
+  return names;
+}
+
+/// The known name that differs from `name` by a slip, or nothing.
+static StringRef nearestName(StringRef name) {
+  SmallVector<StringRef> names = knownNames();
+  auto distance = [&](StringRef known) { return known.edit_distance(name.lower()); };
+  StringRef *nearest = llvm::min_element(names, [&](StringRef a, StringRef b) { return distance(a) < distance(b); });
+  return distance(*nearest) <= 1 + name.size() / 4 ? *nearest : StringRef();
 }
 
 namespace {
@@ -29,7 +37,8 @@ public:
     builder.setInsertionPointToEnd(block);
   }
 
-  ParseResult parseMask(Value &mask) { return parseChain<arith::OrIOp>("or", &SugarParser::parseAndTerm, mask); }
+  /// A mask and the parenthesis that closes it.
+  ParseResult parseToClose(Value &mask);
 
 private:
   using Rule = ParseResult (SugarParser::*)(Value &);
@@ -49,6 +58,7 @@ private:
     return success();
   }
 
+  ParseResult parseMask(Value &mask) { return parseChain<arith::OrIOp>("or", &SugarParser::parseAndTerm, mask); }
   ParseResult parseAndTerm(Value &mask) { return parseChain<arith::AndIOp>("and", &SugarParser::parseTerm, mask); }
 
   ParseResult parseTerm(Value &mask);
@@ -59,7 +69,10 @@ private:
   ParseResult parseArguments(const PredicateForm &form, SMLoc loc, Arguments &arguments);
   ParseResult parseArgument(const PredicateForm &form, unsigned &position, Arguments &arguments);
   ParseResult parseCaptured(const PredicateForm &form, OpAsmParser::UnresolvedOperand operand, Value &captured);
-  ParseResult parseValue(const Parameter &parameter, Arguments &arguments);
+  ParseResult parseValue(const PredicateForm &form, const Parameter &parameter, Arguments &arguments);
+  ParseResult parseNumber(const Twine &requirement, int64_t &value);
+  ParseResult parseList(const Twine &requirement, SmallVectorImpl<int64_t> &values);
+  ParseResult checkComplete(const PredicateForm &form, SMLoc loc, const Arguments &arguments);
 
   /// The value of a letter: a block argument, or inside blocked() a block number, made when first asked for.
   Value place(char letter);
@@ -74,22 +87,47 @@ private:
 };
 } // namespace
 
+ParseResult SugarParser::parseToClose(Value &mask) {
+  if (parseMask(mask))
+    return failure();
+  SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalRParen()))
+    return success();
+  InFlightDiagnostic error = parser.emitError(loc, "expected 'and', 'or' or ')' after a predicate");
+  StringRef word;
+  if (succeeded(parser.parseOptionalKeyword(&word)))
+    error << ", not '" << word << "'";
+  if (word == "xor")
+    error << "; write (a and not b) or (b and not a)";
+  return error;
+}
+
 ParseResult SugarParser::parseTerm(Value &mask) {
   if (succeeded(parser.parseOptionalKeyword("not")))
     return parseNot(mask);
   if (succeeded(parser.parseOptionalLParen()))
-    return failure(parseMask(mask) || parser.parseRParen());
+    return parseToClose(mask);
   SMLoc loc = parser.getCurrentLocation();
   if (succeeded(parser.parseOptionalKeyword("blocked")))
     return parseBlocked(mask);
   StringRef name;
-  if (parser.parseOptionalKeyword(&name))
-    return parser.emitError(loc) << "expected a predicate; known are " << knownNames();
+  bool isWord = succeeded(parser.parseOptionalKeyword(&name));
   if (const PredicateForm *form = findForm(predicateForms, name))
     return parsePredicate(*form, loc, mask);
   if (const PredicateForm *form = findForm(setForms, name))
     return parseSet(*form, loc, mask);
-  return parser.emitError(loc) << "unknown predicate '" << name << "'; known are " << knownNames();
+  InFlightDiagnostic error = parser.emitError(loc);
+  if (!isWord || name == "and" || name == "or")
+    error << "expected a predicate";
+  else
+    error << "unknown predicate '" << name << "'";
+  StringRef nearest = nearestName(name);
+  if (nearest.empty())
+    error << "; known are ";
+  else
+    error << ", did you mean " << nearest << "? known are ";
+  llvm::interleaveComma(knownNames(), error);
+  return error;
 }
 
 ParseResult SugarParser::parseNot(Value &mask) {
@@ -105,11 +143,19 @@ ParseResult SugarParser::parseBlocked(Value &mask) {
   SMLoc loc = parser.getCurrentLocation();
   if (blockSize != 0)
     return parser.emitError(loc, "blocked() does not nest; write the product of the sizes");
-  if (parser.parseLParen() || parser.parseInteger(blockSize))
+  StringRef example = ", as in blocked(64, causal)";
+  if (parser.parseOptionalLParen())
+    return parser.emitError(parser.getCurrentLocation()) << "blocked needs a block size and a mask" << example;
+  loc = parser.getCurrentLocation();
+  int64_t size = 0;
+  if (parseNumber("the block size must be an integer" + example, size))
     return failure();
-  if (blockSize < 1)
-    return parser.emitError(loc) << "block size must be at least 1, not " << blockSize;
-  if (parser.parseComma() || parseMask(mask) || parser.parseRParen())
+  if (size < 1 || !llvm::isUInt<31>(size))
+    return parser.emitError(loc) << "block size must be at least 1 and below 2^31, not " << size;
+  if (parser.parseOptionalComma())
+    return parser.emitError(parser.getCurrentLocation()) << "expected ',' and a mask after the block size" << example;
+  blockSize = size;
+  if (parseToClose(mask))
     return failure();
   blockSize = 0;
   blockNumbers[0] = blockNumbers[1] = Value();
@@ -167,12 +213,22 @@ ParseResult SugarParser::parseSet(const PredicateForm &form, SMLoc loc, Value &m
 ParseResult SugarParser::parseArguments(const PredicateForm &form, SMLoc loc, Arguments &arguments) {
   unsigned position = 0;
   auto one = [&] { return parseArgument(form, position, arguments); };
-  if (succeeded(parser.parseOptionalLParen()))
-    if (parser.parseCommaSeparatedList(one) || parser.parseRParen())
-      return failure();
+  if (failed(parser.parseOptionalLParen()) || succeeded(parser.parseOptionalRParen()))
+    return checkComplete(form, loc, arguments);
+  if (parser.parseCommaSeparatedList(one))
+    return failure();
+  if (parser.parseOptionalRParen())
+    return parser.emitError(parser.getCurrentLocation()) << "expected ',' or ')' after an argument of " << form.name;
+  return checkComplete(form, loc, arguments);
+}
+
+ParseResult SugarParser::checkComplete(const PredicateForm &form, SMLoc loc, const Arguments &arguments) {
+  for (const Parameter &parameter : parametersOf(form))
+    if (!parameter.isOptional && !arguments.attributes.get(parameter.name))
+      return parser.emitError(loc) << form.name << " needs '" << parameter.name << "': write " << exampleOf(form);
   if (form.captures && !arguments.captured)
-    return parser.emitError(loc) << form.name << " needs a captured tensor: write " << form.name
-                                 << "(%tensor : type), with a tensor from outside";
+    return parser.emitError(loc) << form.name << " needs a captured tensor: write " << exampleOf(form)
+                                 << ", with a tensor from outside";
   return success();
 }
 
@@ -197,12 +253,15 @@ ParseResult SugarParser::parseArgument(const PredicateForm &form, unsigned &posi
   if (failed(parser.parseOptionalKeyword(&key))) {
     if (position >= parameters.size())
       return fail("has too many arguments");
-    return parseValue(parameters[position++], arguments);
+    return parseValue(form, parameters[position++], arguments);
   }
   const Parameter *parameter = llvm::find_if(parameters, [&](const Parameter &p) { return p.name == key; });
   if (parameter == parameters.end())
     return fail(("has no parameter '" + key + "'").str());
-  return failure(parser.parseEqual() || parseValue(*parameter, arguments));
+  if (parser.parseOptionalEqual())
+    return parser.emitError(parser.getCurrentLocation())
+           << "expected '=' after '" << key << "', as in " << exampleOf(form, key);
+  return parseValue(form, *parameter, arguments);
 }
 
 ParseResult SugarParser::parseCaptured(const PredicateForm &form, OpAsmParser::UnresolvedOperand operand,
@@ -214,7 +273,10 @@ ParseResult SugarParser::parseCaptured(const PredicateForm &form, OpAsmParser::U
   Type type;
   SMLoc typeLoc;
   SmallVector<Value, 1> resolved;
-  if (parser.parseColon() || parser.getCurrentLocation(&typeLoc) || parser.parseType(type))
+  if (parser.parseOptionalColon())
+    return parser.emitError(parser.getCurrentLocation())
+           << "expected ':' and the type of the captured tensor, as in " << exampleOf(form);
+  if (parser.getCurrentLocation(&typeLoc) || parser.parseType(type))
     return failure();
   if (!isa<RankedTensorType>(type))
     return parser.emitError(typeLoc) << form.name << " needs a ranked tensor, not " << type;
@@ -224,21 +286,46 @@ ParseResult SugarParser::parseCaptured(const PredicateForm &form, OpAsmParser::U
   return success();
 }
 
-ParseResult SugarParser::parseValue(const Parameter &parameter, Arguments &arguments) {
+ParseResult SugarParser::parseValue(const PredicateForm &form, const Parameter &parameter, Arguments &arguments) {
   SMLoc loc = parser.getCurrentLocation();
-  if (arguments.attributes.get(parameter.name))
-    return parser.emitError(loc) << "'" << parameter.name << "' is given twice";
+  std::string name = ("'" + parameter.name + "' of " + form.name).str();
+  std::string requirement = name + " must be " + (parameter.isList ? "a list of integers" : "an integer") + ", as in " +
+                            exampleOf(form, parameter.name);
   SmallVector<int64_t> values;
-  auto one = [&] { return parser.parseInteger(values.emplace_back()); };
-  if (!parameter.isList) {
-    if (one())
-      return failure();
-    arguments.attributes.set(parameter.name, builder.getI64IntegerAttr(values.front()));
-    return success();
-  }
-  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, one))
+  if (parameter.isList ? parseList(requirement, values) : parseNumber(requirement, values.emplace_back()))
     return failure();
-  arguments.attributes.set(parameter.name, builder.getDenseI64ArrayAttr(values));
+  if (arguments.attributes.get(parameter.name))
+    return parser.emitError(loc) << name << " is given twice; leave one out, or name each argument";
+  if (parameter.isList)
+    arguments.attributes.set(parameter.name, builder.getDenseI64ArrayAttr(values));
+  else
+    arguments.attributes.set(parameter.name, builder.getI64IntegerAttr(values.front()));
+  return success();
+}
+
+ParseResult SugarParser::parseNumber(const Twine &requirement, int64_t &value) {
+  SMLoc loc = parser.getCurrentLocation();
+  bool isNegative = succeeded(parser.parseOptionalMinus());
+  APInt number;
+  OptionalParseResult parsed = parser.parseOptionalInteger(number);
+  if (parsed.has_value() && failed(*parsed))
+    return failure();
+  if (!parsed.has_value() || number.isNegative() || number.getActiveBits() > 63)
+    return parser.emitError(loc) << requirement;
+  value = isNegative ? -number.getSExtValue() : number.getSExtValue();
+  return success();
+}
+
+ParseResult SugarParser::parseList(const Twine &requirement, SmallVectorImpl<int64_t> &values) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseOptionalLSquare())
+    return parser.emitError(loc) << requirement;
+  if (succeeded(parser.parseOptionalRSquare()))
+    return success();
+  if (parser.parseCommaSeparatedList([&] { return parseNumber(requirement, values.emplace_back()); }))
+    return failure();
+  if (parser.parseOptionalRSquare())
+    return parser.emitError(parser.getCurrentLocation(), "expected ',' or ']' after a number of a list");
   return success();
 }
 
@@ -248,7 +335,7 @@ ParseResult attn::parseMaskSugar(OpAsmParser &parser, Region &region) {
   for (int i = 0; i < 4; ++i)
     block->addArgument(parser.getBuilder().getIndexType(), loc);
   Value mask;
-  if (SugarParser(parser, block).parseMask(mask))
+  if (SugarParser(parser, block).parseToClose(mask))
     return failure();
   OpBuilder builder(parser.getContext());
   builder.setInsertionPointToEnd(block);

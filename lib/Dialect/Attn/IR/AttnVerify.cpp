@@ -127,7 +127,7 @@ static LogicalResult verifyLimits(AttentionOp op) {
     int64_t features = type.getDimSize(Features), tokens = type.getDimSize(Tokens);
     if (!ShapedType::isDynamic(features) && (features < 1 || features > maxHeadDim))
       return op.emitOpError() << name << " has head_dim " << features << "; it must be from 1 to " << maxHeadDim
-                              << ": split the heads (A7)";
+                              << (features < 1 ? ": give it features" : ": split the heads") << " (A7)";
     if (!ShapedType::isDynamic(tokens) && tokens >= maxTokens)
       return op.emitOpError() << name << " has " << tokens
                               << " tokens; fewer than 2^31 can be numbered: split the sequence (A7)";
