@@ -150,7 +150,7 @@ int attn_device_fetch(AttnCall *call, int64_t t, AttnMemRef *copy) {
 
 /* The parameters of a kernel, in the order of convert-attn-tile-to-gpu. */
 typedef struct {
-  int64_t values[(5 + ATTN_MAX_OPERANDS + ATTN_MAX_TABLES) * (1 + 2 * ATTN_MAX_RANK) + 9];
+  int64_t values[(7 + ATTN_MAX_OPERANDS + ATTN_MAX_TABLES) * (1 + 2 * ATTN_MAX_RANK) + 9];
   int64_t count;
 } Parameters;
 
@@ -197,6 +197,14 @@ static void add_plan(Parameters *p, const AttnProblem *problem, const AttnPlan *
   add(p, device->parts);
 }
 
+/* What only the merge kernel takes. */
+static void add_joined(Parameters *p, const AttnProblem *problem) {
+  if (!problem->joined_out)
+    return;
+  add_tensor(p, problem->joined_out->data, problem->joined_out, 4);
+  add_tensor(p, problem->joined_lse->data, problem->joined_lse, 3);
+}
+
 static const char *start(AttnCall *call, const AttnKernel *kernel, int64_t name, int64_t blocks, int64_t shared,
                          Parameters *p) {
   void *places[sizeof(p->values) / sizeof(p->values[0])];
@@ -218,6 +226,7 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
   AttnProblem problem = attn_make_problem(call, index);
   int64_t rows = problem.shape.batches * problem.shape.heads * problem.shape.num_queries;
   int64_t blocks = problem.shape.batches * problem.shape.heads / attn_pack(kernel) * device->num_items;
+  int merges = device->parts > 1 || problem.joined_out; /* then kernels write partial results */
   void *partials = NULL;
   const char *text = NULL;
   Parameters p = {.count = 0};
@@ -226,7 +235,7 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
   if (blocks * device->parts > INT32_MAX)
     return ATTN_FAIL(call, ATTN_WRONG_EXTENT, "%lld query tiles are more than a GPU grid has blocks",
                      (long long)(blocks * device->parts));
-  if (device->parts > 1)
+  if (merges)
     text = attn_device_allocate(rows * device->parts * attn_partial_floats(problem.value_dim) * 4, &partials,
                                 call->stream);
   if (text)
@@ -234,7 +243,8 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
   add_tensors(&p, call, plan, index);
   add_plan(&p, &problem, &plan->plans[index], device, partials);
   text = start(call, kernel, kernel->kernel_name, blocks * device->parts, kernel->shared_bytes, &p);
-  if (!text && device->parts > 1)
+  add_joined(&p, &problem);
+  if (!text && merges)
     text = start(call, kernel, kernel->merge_name, blocks, 0, &p);
   if (partials)
     attn_device_release(partials, call->stream);

@@ -61,8 +61,8 @@ void Generator::drawNext() {
   const Attention last = drawn.ops.back();
   Attention op = last;
   op.joined = "";
-  switch (below(drawn.chip.empty() ? 4 : 3)) { // nothing is joined on a GPU
-  case 0:                                      // the output is the query
+  switch (below(4)) {
+  case 0: // the output is the query
     op.query = last.output;
     op.dim = last.valueDim;
     op.keys = chance(50) ? last.keys : fresh();

@@ -62,11 +62,12 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     return shape;
   }
 
-  bool hasLse(tile::KernelOp kernel) {
-    bool found = false;
+  /// Of the one kernel; null where nothing launches it.
+  tile::LaunchOp findLaunch(tile::KernelOp kernel) {
+    tile::LaunchOp found;
     getOperation().walk([&](tile::LaunchOp launch) {
       if (launch.getKernel() == kernel.getSymName())
-        found = launch.getOutputs().size() > 1;
+        found = launch;
     });
     return found;
   }
@@ -81,8 +82,10 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     numbers.shared_bytes = bytes;
     kernel.setConfigAttr(numbers.toAttr(&getContext()));
     LLVM::LLVMFuncOp function = makeKernel(task, device, *shape);
-    if (numbers.split_keys)
-      makeMergeKernel(task, device, *shape, hasLse(kernel));
+    tile::LaunchOp launch = findLaunch(kernel);
+    bool hasLse = launch && launch.getOutputs().size() > 1, joins = launch && launch.getJoinedOutput();
+    if (numbers.split_keys || joins)
+      makeMergeKernel(task, device, *shape, hasLse, joins);
     task.eraseBody(); // what remains says which tensors a launch takes
 
     TypeConverter types;

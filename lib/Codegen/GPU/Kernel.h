@@ -16,9 +16,10 @@ constexpr const char *kSharedName = "attn_shared";
 /// block that the thread belongs to, and of what the plan says of it. Sets the block's threads and shared memory.
 mlir::LLVM::LLVMFuncOp makeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape);
 
-/// Adds the kernel that merges the parts of split keys of `kernel`. It takes the same parameters and then their number;
-/// its grid has one block per query tile.
-void makeMergeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape, bool hasLse);
+/// Adds the kernel that merges the parts of split keys of `task` and, where it `joins`, an output and its log-sum-exp,
+/// which it takes behind the parameters of the task. Its grid has one block per query tile.
+void makeMergeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape, bool hasLse,
+                     bool joins);
 
 /// Gives every buffer its place in shared memory and answers the bytes of all of them.
 int64_t placeBuffers(mlir::Operation *task, const KernelShape &shape);

@@ -11,15 +11,20 @@ ArrayRef<Type> Parameters::memrefTypes(func::FuncOp task) {
   return task.getArgumentTypes().drop_back(tile::kNumTaskFields + 4);
 }
 
-LLVM::LLVMFuncOp declareKernel(Emit &e, func::FuncOp task, gpu::GPUModuleOp device, StringRef name, int64_t threads) {
+LLVM::LLVMFuncOp declareKernel(Emit &e, func::FuncOp task, gpu::GPUModuleOp device, StringRef name, int64_t threads,
+                               ArrayRef<Type> more) {
   OpBuilder &b = e.b;
   SmallVector<Type> types;
-  for (Type type : Parameters::memrefTypes(task)) {
-    types.push_back(e.pointer(kGlobal));
-    types.append(2 * cast<MemRefType>(type).getRank(), b.getI64Type());
-  }
+  auto addMemRefs = [&](ArrayRef<Type> memrefs) {
+    for (Type type : memrefs) {
+      types.push_back(e.pointer(kGlobal));
+      types.append(2 * cast<MemRefType>(type).getRank(), b.getI64Type());
+    }
+  };
+  addMemRefs(Parameters::memrefTypes(task));
   types.append(4, e.pointer(kGlobal));
   types.append(5, b.getI64Type());
+  addMemRefs(more);
   b.setInsertionPointToEnd(device.getBody());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
   auto kernel = LLVM::LLVMFuncOp::create(b, e.loc, name, type);
@@ -32,21 +37,25 @@ LLVM::LLVMFuncOp declareKernel(Emit &e, func::FuncOp task, gpu::GPUModuleOp devi
   return kernel;
 }
 
-Parameters Parameters::read(Emit &e, func::FuncOp task, Block &entry) {
+Parameters Parameters::read(Emit &e, func::FuncOp task, Block &entry, ArrayRef<Type> more) {
   unsigned next = 0;
   auto take = [&] { return Value(entry.getArgument(next++)); };
+  auto takeMemRefs = [&](ArrayRef<Type> types, SmallVectorImpl<Descriptor> &to) {
+    for (Type type : types) {
+      auto memref = cast<MemRefType>(type);
+      Descriptor d{memref, take(), {}, {}};
+      for (Values *sizes : {&d.extents, &d.strides})
+        for (int64_t i = 0; i < memref.getRank(); ++i)
+          sizes->push_back(e.toIndex(take()));
+      to.push_back(std::move(d));
+    }
+  };
   Parameters p;
-  for (Type type : memrefTypes(task)) {
-    auto memref = cast<MemRefType>(type);
-    Descriptor d{memref, take(), {}, {}};
-    for (Values *to : {&d.extents, &d.strides})
-      for (int64_t i = 0; i < memref.getRank(); ++i)
-        to->push_back(e.toIndex(take()));
-    p.memrefs.push_back(std::move(d));
-  }
+  takeMemRefs(memrefTypes(task), p.memrefs);
   for (Value *to :
        {&p.blocks, &p.offsets, &p.runs, &p.partials, &p.count, &p.perBatch, &p.perHead, &p.perPair, &p.parts})
     *to = take();
+  takeMemRefs(more, p.more);
   return p;
 }
 

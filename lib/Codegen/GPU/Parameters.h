@@ -9,8 +9,8 @@
 
 namespace attn::cuda {
 
-/// The parameters of a kernel, in order: per memref of the task a pointer, its extents and its strides, then these. All
-/// have 8 bytes. The runtime makes them in lib/Runtime/device.c.
+/// The parameters of a kernel, in order: per memref of the task a pointer, its extents and its strides, then these,
+/// then memrefs that only this kernel has. All have 8 bytes. The runtime makes them in lib/Runtime/device.c.
 struct Parameters {
   llvm::SmallVector<Descriptor> memrefs;
   Value blocks, offsets, runs, partials; // pointers
@@ -18,10 +18,11 @@ struct Parameters {
   Value perBatch, perHead;               // query tiles between the plans of two batches, of two such heads
   Value perPair;                         // rows between the partial results of two pairs
   Value parts;                           // of split keys
+  llvm::SmallVector<Descriptor> more;
 
   /// The memrefs that a task function takes.
   static llvm::ArrayRef<Type> memrefTypes(mlir::func::FuncOp task);
-  static Parameters read(Emit &e, mlir::func::FuncOp task, mlir::Block &entry);
+  static Parameters read(Emit &e, mlir::func::FuncOp task, mlir::Block &entry, llvm::ArrayRef<Type> more = {});
 
   /// The record AttnBlock number `index`.
   Value block(Emit &e, Value index) const;
@@ -30,9 +31,9 @@ struct Parameters {
   Value partialBytes(Emit &e, Value block, Value pair, int64_t width) const;
 };
 
-/// An empty kernel with these parameters, at the end of `device`.
+/// An empty kernel with these parameters, at the end of `device`. `more`: types of its own memrefs.
 mlir::LLVM::LLVMFuncOp declareKernel(Emit &e, mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device,
-                                     llvm::StringRef name, int64_t threads);
+                                     llvm::StringRef name, int64_t threads, llvm::ArrayRef<Type> more = {});
 
 } // namespace attn::cuda
 

@@ -1,5 +1,6 @@
 """GPU kernels, run by the emulator with all its checks, against the reference; `cases.py NAME FOLDER` runs one case."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -106,6 +107,61 @@ def split_keys(s):
             expect_split(s, name, s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), ["B=1,H=2,N=1,M=3000", "B=1,H=1,N=5,M=2500"], EMULATED))
         score = attention("", index_region(SCORES["distance"]), lse=True, element=element, dim=32)
         expect_split(s, "score", s.check(f"{element}, score", score, "H=1,N=2,M=3000", EMULATED))
+
+
+def joined(element, dims, first, second):
+    """Two attentions of the same queries in one softmax, or (`first` is None) one that joins what the caller gives; `dims`: key and value."""
+    q, v = (f"tensor<?x?x?x{dim}x{element}>" for dim in dims)
+    z, types = "tensor<?x?x?xf32>", f"{q}, {q}, {v} -> {v}"
+    given = f"%m: {v}, %ml: {z}" if first is None else f"%km: {q}, %vm: {v}"
+    return (f"func.func @f(%q: {q}, %k: {q}, %v: {v}, {given}) -> ({v}, {z}) {{\n" +
+            ("" if first is None else f"  %m, %ml = attn.attention %q, %km, %vm {first} : {types}, {z}\n") +
+            f"  %out, %lse = attn.attention %q, %k, %v join(%m, %ml : {v}, {z}) {second} : {types}, {z}\n"
+            f"  return %out, %lse : {v}, {z}\n}}\n")
+
+
+def join(s):
+    """Segments in one softmax: every element type, split keys, packed heads, rows that keep nothing, what the caller gives."""
+    soft = "score {\n^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n" + index_region(SCORES["soft cap"]) + "\n}"
+    sizes = ["B=2,H=4,Hkv=2,N=1,M=3", "B=1,H=2,N=65,M=130", "B=1,H=1,N=137,M=64"]
+    masks = ("", "mask(causal)", "mask(same_column(width = 5))", "mask(causal and not window(left = 20))"), \
+            ("", "align(bottom_right) mask(causal)", "mask(stride(size = 7) and causal)", soft + " mask(window(left = 3))")
+    for number, (first, second) in enumerate(itertools.product(*masks)):
+        element = ("f32", "bf16", "f16")[number % 3]
+        first = first if element == "f32" else None  # other types would round the first result
+        text = joined(element, ((24, 40), (64, 64), (33, 17), (40, 24))[number // 3 % 4], first, second)
+        s.check(f"{element}, '{first}' then '{second}'", text, sizes, EMULATED)
+        if number % 2:
+            s.check(f"{element}, '{first}' then '{second}', split keys", text, "B=1,H=1,N=3,M=900", EMULATED, "--split=64")
+    for element, group in (("f32", 2), ("bf16", 4), ("f16", 5)):
+        t, z = f"tensor<?x?x?x40x{element}>", "tensor<?x?x?xf32>"
+        given = dict(join=f"%o0, %z0 : {t}, {z}", args=f"%o0: {t}, %z0: {z}", element=element, dim=40)
+        for layout in ("bshd", "padded", "broadcast"):
+            s.check(f"{element}, {layout}", attention("causal", lse=True, **given), "B=2,H=2,N=70,M=90", EMULATED, f"--strides={layout}", "--guard=after")
+        s.check(f"{element}, no lse", attention("causal", **given), sizes, EMULATED)
+        s.check(f"{element}, never split", attention("causal", schedule="query_tile = 16, key_tile = 32, warps = 1", **given), sizes, EMULATED)
+        schedule = f"query_tile = 16, key_tile = 32, split = 64, warps = 1, pack = {group}"
+        heads = [f"N={n},M=150,B=2,H={2 * group},Hkv=2" for n in (1, 3, 30)] + [f"N=3,M=700,B=1,H={group},Hkv=1"]
+        s.check(f"{element}, {group} heads", attention("causal", lse=True, align="bottom_right", schedule=schedule, **given), heads, EMULATED)
+    for chip in ("sm_70", "sm_90"):
+        s.check(chip, joined("f16", (64, 64), None, "mask(window(left = 9))"), sizes, EMULATED, f"--chip={chip}")
+    far(s, soft)
+
+
+def far(s, soft):
+    """Log-sum-exps of any size, given in f32; -inf joins nothing, whatever its output holds."""
+    rows, dim, t, z = 2 * 5, 8, "tensor<?x?x?x8xf32>", "tensor<?x?x?xf32>"
+    nothing = {"o0": write_npy(s.path("o0.npy"), "f", [1, 2, 5, dim], [float("nan")] * rows * dim), "z0": write_npy(s.path("z0.npy"), "f", [1, 2, 5], [-INF] * rows)}
+    sums = [-3e38, 3e38, INF, 1e30, -200.0, 90.0, 3.1, -0.7, 12345.678, 1e8]
+    files = {"o0": write_npy(s.path("o1.npy"), "f", [1, 2, 5, dim], [2.5] * rows * dim), "z0": write_npy(s.path("z1.npy"), "f", [1, 2, 5], sums)}
+    for score in ("", soft):
+        given = attention("causal", lse=True, dim=dim, join=f"%o0, %z0 : {t}, {z}", args=f"%o0: {t}, %z0: {z}").replace(" mask(", f" {score} mask(")
+        for split in ("", "--split=16"):
+            options = [EMULATED, split] if split else [EMULATED]
+            s.check(f"nothing joined {split}", given, ["M=5", "M=70"], *options, files=nothing)
+            s.check(f"log-sum-exps far away {split}", given, ["M=5", "M=70"], *options, files=files)
+        values = s.results("no keys", given, ("out",), EMULATED, "--random=M=0", *(f"--input={key}={path}" for key, path in files.items()))
+        s.expect(values and all(x == 2.5 for x in values["out"]), "without keys the output is what is joined")
 
 
 def strides(s):
@@ -252,6 +308,7 @@ def each_ptx(s, check):
               for dim, value_dim in ((512, 512), (576, 512)) for chip in ("sm_80", "sm_86", "sm_90")]
     specs += [(f"{element}, {heads} heads", attention("causal", lse=True, element=element, dim=128, heads=heads, key_heads=1, queries=2, align="bottom_right"), "sm_80")
               for element in ("bf16", "f32") for heads in (5, 8)]
+    specs += [(f"{element}, joined", joined(element, (128, 128), "mask(causal)", "mask(window(left = 100))"), "sm_80") for element in ("bf16", "f32")]
     for name, text, chip in specs:
         source, out = s.write_spec(text), s.path(f"{s.specs}.ptx")
         done = subprocess.run(["attn-compile", source, "--target=cuda", f"--chip={chip}", "--emit=ptx", "-o", out], capture_output=True, text=True)
