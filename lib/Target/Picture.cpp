@@ -89,13 +89,25 @@ private:
 };
 
 /// Distance of ticks: at most `most` of them, at round numbers, which are powers of two where there are many tokens.
-int64_t chooseTick(int64_t extent, int64_t most) {
+int64_t chooseStep(int64_t extent, int64_t most) {
   if (extent > 96)
     return llvm::PowerOf2Ceil(llvm::divideCeil(extent, most));
-  for (int64_t tick : {1, 2, 5, 10})
-    if (extent <= tick * most)
-      return tick;
+  for (int64_t step : {1, 2, 5, 10})
+    if (extent <= step * most)
+      return step;
   return 20;
+}
+
+/// Ticks from 0 to `last` on an axis of so many pixels, whose labels are to be `distance` pixels apart. A round number
+/// too near to the last gives way to it.
+llvm::SmallVector<int64_t> chooseTicks(int64_t last, double pixels, double distance) {
+  llvm::SmallVector<int64_t> ticks;
+  int64_t step = chooseStep(last, std::clamp<int64_t>(pixels / distance, 1, 8));
+  double room = distance * last / pixels; // in tokens
+  for (int64_t tick = 0; tick < last && (tick == 0 || last - tick >= room); tick += step)
+    ticks.push_back(tick);
+  ticks.push_back(last);
+  return ticks;
 }
 
 /// One map with its axes, in a field of a given size.
@@ -160,20 +172,17 @@ private:
     os << "\"/>\n";
   }
 
-  /// Ticks that have room, at `distance` pixels.
-  static int64_t fit(double pixels, double distance) { return std::clamp<int64_t>(pixels / distance, 1, 8); }
-
-  // At single pairs a tick stands in the middle of its row or column, else at the boundary.
+  // At single pairs a tick stands in the middle of its row or column and the last one is the last token; else ticks
+  // stand at boundaries and the last one is the number of tokens.
   void drawTicks() {
     double half = map.isElements() ? 0.5 : 0;
-    for (int64_t key = 0, step = chooseTick(extents.keys, fit(width, 70)); key < std::max<int64_t>(extents.keys, 1);
-         key += step) {
+    auto lastOf = [&](int64_t extent) { return std::max<int64_t>(map.isElements() ? extent - 1 : extent, 0); };
+    for (int64_t key : chooseTicks(lastOf(extents.keys), width, 64)) {
       double at = x + width * (key + half) / std::max<double>(extents.keys, 1);
       painter.line(at, y - 5, at, y);
       painter.text(at, y - 9, grouped(key), 11, kSoft, " text-anchor=\"middle\"");
     }
-    for (int64_t query = 0, step = chooseTick(extents.queries, fit(height, 24)); query < extents.queries;
-         query += step) {
+    for (int64_t query : chooseTicks(lastOf(extents.queries), height, 20)) {
       double at = y + height * (query + half) / std::max<double>(extents.queries, 1);
       painter.line(x - 5, at, x, at);
       painter.text(x - 8, at + 4, grouped(query), 11, kSoft, " text-anchor=\"end\"");
