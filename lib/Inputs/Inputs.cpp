@@ -149,7 +149,8 @@ llvm::Error readFileOption(StringRef option, StringRef entry, std::map<std::stri
   auto [name, file] = entry.split('=');
   if (name.empty() || file.empty())
     return makeError(option, "=", entry, " should be ", option, "=NAME=FILE.npy");
-  files[name.str()] = file.str();
+  if (!files.emplace(name.str(), file.str()).second)
+    return makeError(option, ": ", name, " is given twice");
   return llvm::Error::success();
 }
 

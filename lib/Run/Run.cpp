@@ -5,6 +5,7 @@
 #include "attn/Reference/Npy.h"
 #include "attn/Reference/Reference.h"
 #include "attn/Support/Errors.h"
+#include "attn/Support/Files.h"
 #include "attn/Support/Names.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
@@ -55,10 +56,13 @@ llvm::Error checkOptions(func::FuncOp func, const RunOptions &options) {
   if (options.threads > 1 && !run::hasOpenMP())
     return makeError("--threads=", options.threads, ": this build has no OpenMP and runs on one thread; leave it out");
   llvm::SmallVector<std::string> names = getResultNames(func);
-  for (auto &[name, file] : options.outputs)
+  for (auto &[name, file] : options.outputs) {
     if (!llvm::is_contained(names, name))
       return makeError("--output=", name, "=", file, ": there is no result '", name, "'; the results are ",
                        llvm::join(names, ", "));
+    if (llvm::Error error = checkWritable(file))
+      return error;
+  }
   return llvm::Error::success();
 }
 

@@ -1,6 +1,7 @@
 //===- attn-compile.cpp - Compile attention specs to kernels --------------===//
 #include "../Spec.h"
 #include "attn/Compile/Compile.h"
+#include "attn/Support/Files.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -85,6 +86,8 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
     return fail("--shape is for --emit=report and svg; kernels take their extents at run time");
   if (attn::isBinary(request.emit) && given.output == "-" && sys::Process::StandardOutIsDisplayed())
     return fail("the output is binary: give a file with -o FILE");
+  if (Error error = attn::checkWritable(given.output))
+    return error;
   std::string message;
   auto target = attn::TargetModel::get(given.cpu, given.triple, message);
   if (failed(target))
@@ -126,10 +129,7 @@ Error compile(const Options &given) {
                                           [&](mlir::ModuleOp module) { return attn::writeSpec(module, request, os); }))
     return error;
   // A file appears, or changes, only now that all is well.
-  return writeToOutput(given.output, [&](raw_ostream &out) {
-    out << bytes;
-    return Error::success();
-  });
+  return attn::writeFile(given.output, bytes);
 }
 
 } // namespace

@@ -27,9 +27,13 @@ function(attn_add_lit_suites root)
   endif()
   attn_lit_folders(folders ${root})
   cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+  set(seconds 1500)
+  if(ATTN_SANITIZE)
+    set(seconds 6000) # the emulator under a sanitizer is slow
+  endif()
   foreach(folder ${folders})
     add_test(NAME lit/${folder} COMMAND ${ATTN_PYTHON} ${ATTN_LIT} -v --order=lexical ${PROJECT_BINARY_DIR}/test/${folder})
-    set_tests_properties(lit/${folder} PROPERTIES TIMEOUT 1500 PROCESSORS ${cores}) # lit uses all cores itself
+    set_tests_properties(lit/${folder} PROPERTIES TIMEOUT ${seconds} PROCESSORS ${cores}) # lit uses all cores itself
   endforeach()
 endfunction()
 
