@@ -235,16 +235,19 @@ void setScratch(tile::KernelOp kernel, func::FuncOp task) {
   kernel.setScratch(ArrayRef<int64_t>{numbers.key_tile * queries + kSlotRows * slots, floats, floats});
 }
 
+/// An op of a task, which this pass is to convert.
+bool isTileOp(Operation *op) {
+  return isa_and_present<tile::AttnTileDialect>(op->getDialect()) && !isa<tile::LaunchOp>(op);
+}
+
 struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {
   using Base::Base;
 
   SmallVector<func::FuncOp> findTasks() {
     SmallVector<func::FuncOp> tasks;
     for (auto fn : getOperation().getOps<func::FuncOp>()) {
-      WalkResult found = fn.walk([](Operation *op) {
-        bool isTile = isa_and_present<tile::AttnTileDialect>(op->getDialect());
-        return isTile && !isa<tile::LaunchOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-      });
+      WalkResult found =
+          fn.walk([](Operation *op) { return isTileOp(op) ? WalkResult::interrupt() : WalkResult::advance(); });
       if (found.wasInterrupted())
         tasks.push_back(fn);
     }
@@ -282,10 +285,12 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
     for (func::FuncOp task : tasks) {
       if (failed(applyPatternsGreedily(task, frozen)))
         return signalPassFailure();
-      task.walk([&](tile::SlotOp slot) {
-        if (slot.use_empty())
-          return slot.erase();
-        slot.emitError("its state is still used: a tile op stands where no rule expects it");
+      task.walk([&](Operation *op) {
+        if (!isTileOp(op))
+          return;
+        if (isa<tile::SlotOp>(op) && op->use_empty())
+          return op->erase();
+        op->emitError("a tile op stands where no rule expects it");
         signalPassFailure();
       });
     }

@@ -1,4 +1,5 @@
-// RUN: attn-opt %s --attn-tile-attention --convert-attn-tile-to-cpu --attn-lower-entry-points | FileCheck %s
+// RUN: attn-opt %s --attn-tile-attention --convert-attn-tile-to-cpu --attn-lower-entry-points | FileCheck %s \
+// RUN:   --implicit-check-not='= attn' --implicit-check-not=attn_tile
 // RUN: attn-opt %s --attn-tile-attention --convert-attn-tile-to-cpu --attn-lower-entry-points="x86=false" | FileCheck %s --check-prefix=OTHER
 
 !t = tensor<?x?x?x64xf32>

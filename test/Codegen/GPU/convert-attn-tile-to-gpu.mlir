@@ -1,6 +1,8 @@
-// RUN: attn-opt %s --attn-select-schedule=chip=sm_80 --attn-tile-attention --convert-attn-tile-to-gpu --canonicalize --cse | FileCheck %s
+// RUN: attn-opt %s --attn-select-schedule=chip=sm_80 --attn-tile-attention --convert-attn-tile-to-gpu --canonicalize --cse | FileCheck %s \
+// RUN:   --implicit-check-not='attn_tile.{{begin|slot|score|modify|mask|softmax|accumulate|check|finish|restart|yield}}'
 // RUN: attn-opt %s --attn-select-schedule=chip=sm_75 --attn-tile-attention --convert-attn-tile-to-gpu="tensor-cores=false async-copies=false" \
-// RUN:   --canonicalize --cse | FileCheck %s --check-prefix=PLAIN
+// RUN:   --canonicalize --cse | FileCheck %s --check-prefix=PLAIN \
+// RUN:   --implicit-check-not='attn_tile.{{begin|slot|score|modify|mask|softmax|accumulate|check|finish|restart|yield}}'
 !t = tensor<?x?x?x64xbf16>
 
 // The task is gone to the device; what is left says which tensors a launch takes.
