@@ -137,8 +137,19 @@ std::optional<Filling> getFillingForResult(tensor::ExtractOp extract, Value resu
   return std::nullopt;
 }
 
-std::optional<Filling> getFillingForUse(Operation *user, const ExtentTable &table) {
+/// Of indices; one in a few is -1, no row.
+std::optional<Filling> getFillingForIndices(CompiledOpInterface user, Value indices, const ExtentTable &table) {
+  std::optional<ExtentPlace> indexed = user.getIndexed(indices);
+  if (!indexed)
+    return std::nullopt;
+  int64_t extent = table.get(indexed->tensor, indexed->dim);
+  return Filling{Filling::Uniform, -1 - extent / 8, extent - 1};
+}
+
+std::optional<Filling> getFillingForUse(Operation *user, Value tensor, const ExtentTable &table) {
   Bounds bounds(table);
+  if (auto compiled = dyn_cast<CompiledOpInterface>(user))
+    return getFillingForIndices(compiled, tensor, table);
   if (isa<SameDocumentOp>(user))
     return Filling{Filling::Documents};
   if (isa<BlockMaskOp>(user))
@@ -200,7 +211,7 @@ Filling getFilling(Value tensor, const ExtentTable &table) {
   if (type.isInteger(1))
     return {Filling::Uniform, 0, 1};
   for (Operation *user : tensor.getUsers())
-    if (std::optional<Filling> filling = getFillingForUse(user, table))
+    if (std::optional<Filling> filling = getFillingForUse(user, tensor, table))
       return *filling;
   return {Filling::Uniform};
 }

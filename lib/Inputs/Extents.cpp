@@ -1,55 +1,75 @@
 //===- Extents.cpp - The extents that tensors of a function share -----------===//
 #include "Extents.h"
 #include "attn/Support/Errors.h"
+#include "attn/Support/Names.h"
 
 using namespace mlir;
 
 namespace attn::inputs {
 llvm::Expected<ExtentTable> ExtentTable::create(func::FuncOp func) {
   ExtentTable table;
-  func.walk([&](AttentionOp op) { table.addAttention(op); });
-  func.walk([&](AttentionOp op) { table.nameAttention(op); });
-  llvm::Error error = llvm::Error::success();
-  func.walk([&](AttentionOp op) {
-    for (Value value : {Value(op.getQuery()), Value(op.getKey()), Value(op.getValue()), Value(op.getOutput())})
-      if (!error)
-        error = table.set(value, cast<RankedTensorType>(value.getType()).getShape(), "the spec");
-    return error ? WalkResult::interrupt() : WalkResult::advance();
+  llvm::SmallVector<ExtentTie> ties;
+  func.walk([&](CompiledOpInterface op) {
+    llvm::append_range(ties, op.getExtentTies());
+    llvm::append_range(table.multiples, op.getMultiples());
   });
-  if (error)
-    return std::move(error);
+  for (const ExtentTie &tie : ties)
+    table.unite(tie);
+  for (const ExtentTie &tie : ties)
+    table.nameDim(tie.places.front().tensor, tie.places.front().dim, getExtentLetter(tie.name));
+  for (const ExtentTie &tie : ties)
+    if (tie.rule)
+      table.rules.push_back({dim(tie.places.front().tensor, tie.places.front().dim), *tie.rule});
+  for (const ExtentTie &tie : ties)
+    for (ExtentPlace place : tie.places) {
+      int64_t extent = cast<RankedTensorType>(place.tensor.getType()).getDimSize(place.dim);
+      if (ShapedType::isDynamic(extent))
+        continue;
+      if (llvm::Error error = table.set(table.classOf(dim(place.tensor, place.dim)), extent, "the spec"))
+        return std::move(error);
+    }
   return table;
 }
 
-void ExtentTable::addAttention(AttentionOp op) {
-  Value query = op.getQuery(), key = op.getKey(), value = op.getValue(), output = op.getOutput();
-  auto unite = [&](Value a, unsigned ad, Value b, unsigned bd) { dims.unionSets(dim(a, ad), dim(b, bd)); };
-  for (Value other : {key, value, output})
-    unite(query, 0, other, 0);
-  unite(key, 1, value, 1);
-  unite(key, 2, value, 2);
-  unite(query, 3, key, 3);
-  unite(query, 1, output, 1);
-  unite(query, 2, output, 2);
-  unite(value, 3, output, 3);
-  for (Value lse : {op.getLse(), op.getJoinedLse()})
-    for (unsigned d = 0; lse && d < 3; ++d)
-      unite(query, d, lse, d);
-  for (unsigned d = 0; op.getJoinedOutput() && d < 4; ++d)
-    unite(output, d, op.getJoinedOutput(), d);
+void ExtentTable::unite(const ExtentTie &tie) {
+  Dim first = dim(tie.places.front().tensor, tie.places.front().dim);
+  dims.insert(first);
+  for (ExtentPlace place : llvm::drop_begin(tie.places))
+    dims.unionSets(first, dim(place.tensor, place.dim));
 }
 
-void ExtentTable::nameAttention(AttentionOp op) {
-  nameDim(op.getQuery(), 0, "B");
-  nameDim(op.getQuery(), 1, "H");
-  nameDim(op.getKey(), 1, "Hkv");
-  nameDim(op.getQuery(), 2, "N");
-  nameDim(op.getKey(), 2, "M");
-  nameDim(op.getQuery(), 3, "D");
-  nameDim(op.getValue(), 3, "Dv");
+bool ExtentTable::hasRule(Dim leader) const {
+  return llvm::any_of(rules, [&](const auto &rule) { return *dims.findLeader(rule.first) == leader; });
+}
+
+// A rule may come before that of its source: once more for each of them.
+llvm::Error ExtentTable::applyRules() {
+  for (size_t round = 0; round < rules.size(); ++round)
+    for (auto &[target, rule] : rules) {
+      int64_t source = get(rule.source.tensor, rule.source.dim);
+      if (source < 0)
+        continue;
+      if (llvm::Error error = set(classOf(target), rule.apply(source), "what it follows from"))
+        return error;
+    }
+  return checkMultiples();
+}
+
+llvm::Error ExtentTable::checkMultiples() const {
+  for (const ExtentMultiple &multiple : multiples) {
+    int64_t extent = get(multiple.place.tensor, multiple.place.dim), of = get(multiple.of.tensor, multiple.of.dim);
+    if (extent < 0 || of < 0 || (of == 0 ? extent == 0 : extent % of == 0))
+      continue;
+    auto name = [&](ExtentPlace place) { return classes.at(*dims.findLeader(dim(place.tensor, place.dim))).name; };
+    return makeError(name(multiple.place), " = ", extent, " is no multiple of ", name(multiple.of), " = ", of,
+                     "; change one of them");
+  }
+  return llvm::Error::success();
 }
 
 void ExtentTable::nameDim(Value value, unsigned index, StringRef base) {
+  if (base.empty())
+    base = "X";
   Dim leader = *dims.findLeader(dim(value, index));
   Class &entry = classes[leader];
   std::string name = base.str();
@@ -98,14 +118,18 @@ llvm::Error ExtentTable::set(Value value, ArrayRef<int64_t> shape, StringRef sou
 
 llvm::Error ExtentTable::setDefaults(int64_t tokens, StringRef option) {
   const std::pair<StringRef, int64_t> numbers[] = {{"B", 1}, {"H", 8}, {"N", tokens}, {"D", 64}};
-  static const std::pair<StringRef, StringRef> copies[] = {
-      {"Hkv", "H"}, {"M", "N"}, {"Dv", "D"}, {"H", "Hkv"}, {"N", "M"}};
+  static const std::pair<StringRef, StringRef> copies[] = {{"Hkv", "H"}, {"M", "N"}, {"Dv", "D"}, {"H", "Hkv"},
+                                                           {"N", "M"},   {"G", "H"}, {"W", "N"},  {"F", "D"}};
   auto extentOf = [&](StringRef name) {
     auto found = named.find(name);
     return found == named.end() ? -1 : classes[found->second].extent;
   };
+  if (llvm::Error error = applyRules())
+    return error;
   for (auto &entry : named) {
     Class &target = classes[entry.second];
+    if (hasRule(entry.second))
+      continue;
     for (auto [name, from] : copies)
       if (target.extent < 0 && target.base == name && extentOf(from) >= 0)
         target.extent = extentOf(from);
@@ -116,7 +140,7 @@ llvm::Error ExtentTable::setDefaults(int64_t tokens, StringRef option) {
     if (target.extent < 0)
       return makeError("extent ", target.name, " is not known; give it as ", option, "=", target.name, "=...");
   }
-  return llvm::Error::success();
+  return applyRules();
 }
 
 int64_t ExtentTable::get(Value value, unsigned index) const {

@@ -11,9 +11,9 @@
 
 namespace attn::inputs {
 
-/// The dimensions of queries, keys, values and outputs of a function, in classes of equal extent. A class has a name:
-/// B, H, Hkv, N, M, D, Dv after its part in the first attention op that has it, with a number where several ops differ
-/// (M2).
+/// The dimensions of the tensors that attention and the steps around it take and give, in classes of equal extent. A
+/// class has a name: B, H, Hkv, N, M, D, Dv... after its part in the first op that has it, with a number where several
+/// ops differ (M2).
 class ExtentTable {
 public:
   /// Knows what the types of `func` fix; an error where they contradict each other.
@@ -27,7 +27,10 @@ public:
   /// where a person gives extents.
   llvm::Error setDefaults(int64_t tokens, llvm::StringRef option);
 
-  /// Extent of a dimension of a query, key, value or output; -1 where it is not known.
+  /// Sets the extents that follow from others.
+  llvm::Error applyRules();
+
+  /// Extent of a dimension of such a tensor; -1 where it is not known.
   int64_t get(mlir::Value value, unsigned dim) const;
 
   /// "B, H, N": the names that `set` takes.
@@ -42,13 +45,16 @@ private:
   };
 
   static Dim dim(mlir::Value value, unsigned index) { return {value.getAsOpaquePointer(), index}; }
-  void addAttention(AttentionOp op);
-  void nameAttention(AttentionOp op);
+  void unite(const ExtentTie &tie);
+  bool hasRule(Dim leader) const;
+  llvm::Error checkMultiples() const;
   void nameDim(mlir::Value value, unsigned index, llvm::StringRef base);
   llvm::Error set(Class &target, int64_t extent, llvm::StringRef source);
   Class &classOf(Dim dim) { return classes[*dims.findLeader(dim)]; }
 
   llvm::EquivalenceClasses<Dim> dims;
+  llvm::SmallVector<std::pair<Dim, ExtentRule>> rules;
+  llvm::SmallVector<ExtentMultiple> multiples;
   std::map<Dim, Class> classes;                // by leader
   llvm::MapVector<llvm::StringRef, Dim> named; // name to leader, in order of naming
 };

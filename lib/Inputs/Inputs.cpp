@@ -102,17 +102,14 @@ llvm::Error checkMemory(func::FuncOp func, const ExtentTable &table) {
 HostTensor drawArgument(BlockArgument argument, const ExtentTable &table, uint64_t seed) {
   auto type = cast<RankedTensorType>(argument.getType());
   llvm::SmallVector<int64_t> shape;
-  bool isOperand = false; // a query, key or value
   for (int64_t d = 0; d < type.getRank(); ++d) {
     int64_t extent = table.get(argument, d);
-    isOperand |= extent >= 0;
     shape.push_back(extent >= 0 ? extent : inputs::getCapturedExtent(argument, d, table));
   }
   // A stream of its own for each argument: the others do not change it.
   std::seed_seq sequence{seed & 0xffffffff, seed >> 32, uint64_t(argument.getArgNumber())};
   std::mt19937_64 random(sequence);
-  return inputs::draw(shape, type.getElementType(), isOperand ? inputs::Filling() : inputs::getFilling(argument, table),
-                      random);
+  return inputs::draw(shape, type.getElementType(), inputs::getFilling(argument, table), random);
 }
 
 /// Reads the files into `tensors` and gives all extents numbers.
@@ -220,6 +217,8 @@ llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(fu
   for (auto [argument, tensor, name] : llvm::zip_equal(func.getArguments(), inputs, names))
     if (llvm::Error error = table->set(argument, tensor.shape, "'" + name + "'"))
       return std::move(error);
+  if (llvm::Error error = table->applyRules())
+    return std::move(error);
   llvm::SmallVector<llvm::SmallVector<int64_t>> shapes;
   for (Value result : func.front().getTerminator()->getOperands()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
@@ -231,7 +230,7 @@ llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(fu
       if (extent < 0 && isa<BlockArgument>(result))
         extent = inputs[cast<BlockArgument>(result).getArgNumber()].shape[d];
       if (extent < 0 && type.isDynamicDim(d))
-        return makeError("the extents of a result are not known; return results of attn.attention");
+        return makeError("the extents of a result are not known; return results of ops of the attn dialect");
       shapes.back().push_back(extent < 0 ? type.getDimSize(d) : extent);
     }
   }

@@ -60,6 +60,9 @@ Captures Captures::of(AttentionOp op) {
     if (!source || source.getArgNumber() < 4)
       continue;
     std::optional<Table> table = makeTable(&inner, source.getArgNumber() - 4);
+    // The plan is made before the function computes anything: of a tensor that it computes nothing is known.
+    if (table && table->kind == Table::Kind::Range && isComputed(captures.tensors[table->operand]))
+      table.reset();
     if (table && !llvm::is_contained(captures.tables, *table))
       captures.tables.push_back(*table);
     if (isa<tensor::ExtractOp>(inner))
@@ -71,6 +74,8 @@ Captures Captures::of(AttentionOp op) {
       captures.searched |= int64_t(1) << (table.operand % 64); // more operands than bits are refused later
   return captures;
 }
+
+bool Captures::isComputed(Value tensor) { return tensor.getDefiningOp<CompiledOpInterface>(); }
 
 std::optional<unsigned> Captures::findTensor(Value tensor) const {
   auto it = llvm::find(tensors, tensor);

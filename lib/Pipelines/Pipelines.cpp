@@ -38,7 +38,12 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createSelectSchedule(select));
 }
 
-void buildTiling(OpPassManager &pm, const CompileOptions &) { pm.addPass(createTileAttention()); }
+void buildTiling(OpPassManager &pm, const CompileOptions &options) {
+  pm.addPass(createTileAttention());
+  TileStepsOptions steps;
+  steps.lanes = options.gpu ? 1 : options.target.lanes;
+  pm.addPass(createTileSteps(steps));
+}
 
 static void addCPUMath(OpPassManager &pm, const TargetModel &target) {
   LowerCPUMathOptions math;

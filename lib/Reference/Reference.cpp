@@ -1,6 +1,7 @@
 //===- Reference.cpp - Functions of attn ops, op by op ----------------------===//
 #include "attn/Reference/Reference.h"
 #include "Attention.h"
+#include "Steps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -113,6 +114,8 @@ private:
   LogicalResult evaluate(Operation *op) {
     if (auto attention = dyn_cast<AttentionOp>(op))
       return evaluateAttention(attention);
+    if (isa<CompiledOpInterface>(op))
+      return precision == Precision::Exact ? evaluateStep<double>(op) : evaluateStep<float>(op);
     if (auto cast = dyn_cast<tensor::CastOp>(op)) {
       if (const HostTensor *source = environment.tensors.lookup(cast.getSource()))
         environment.tensors[cast.getResult()] = source;
@@ -129,6 +132,25 @@ private:
     if (succeeded(value))
       environment.scalars[op->getResult(0)] = *value;
     return LogicalResult(value);
+  }
+
+  template <typename T>
+  LogicalResult evaluateStep(Operation *op) {
+    std::optional<reference::StepResults<T>> results = reference::evaluateStep<T>(op, environment, magnitudes);
+    if (!results)
+      return op->emitOpError("is outside the reference's reach");
+    for (auto [value, result] : llvm::zip_equal(op->getResults(), *results)) {
+      Type type = cast<RankedTensorType>(value.getType()).getElementType();
+      if (result.isInteger) {
+        addTensor(value, result.integers.toTensor(type));
+        continue;
+      }
+      addTensor(value,
+                result.numbers.toTensor(precision == Precision::Exact ? Float64Type::get(op->getContext()) : type));
+      if (precision == Precision::Exact)
+        magnitudes[value] = std::move(result.magnitudes);
+    }
+    return success();
   }
 
   void addTensor(Value value, HostTensor tensor) {
@@ -234,7 +256,7 @@ private:
   Environment environment;
   std::deque<HostTensor> storage;
   DenseMap<Value, RowSample> samples;
-  DenseMap<Value, std::vector<double>> magnitudes; // of whole tensors
+  reference::Magnitudes magnitudes; // of whole tensors
   llvm::SmallVector<RowSample> results;
 };
 

@@ -22,6 +22,7 @@ typedef struct {
   const AttnTensor *tensors;
   const AttnSymbol *symbols;
   const AttnKernel *kernels;
+  const AttnStep *steps;
   const char *strings;
   void *const *code;
 } AttnProgram;
@@ -121,16 +122,19 @@ static inline int64_t element_bytes(const AttnTensor *tensor) { return (tensor->
 int attn_check_arguments(AttnCall *call, const DLTensor *const *args, int64_t count);
 int attn_check_heads(AttnCall *call);
 int attn_check_captured(AttnCall *call);
+int attn_check_steps(AttnCall *call);
 
 /* overlap.c: no output may share memory with another argument or with itself. */
 int attn_check_overlap(AttnCall *call, int64_t count);
 
-/* problem.c: the tensors that are no arguments, and each kernel with its operands. */
+/* problem.c: extents that follow from others, the tensors that are no arguments, and each kernel with its operands. */
+int attn_apply_rules(AttnCall *call);
 int attn_describe_rest(AttnCall *call, int64_t first);
 int attn_allocate_internals(AttnCall *call);
 void attn_free_internals(AttnCall *call);
 AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index);
 AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_plan *plan);
+int64_t attn_count_units(const AttnCall *call, const AttnStep *step);
 
 /* planned.c */
 int attn_make_plan(AttnCall *call, attn_plan **result);
@@ -142,8 +146,8 @@ void attn_discard_plan(attn_plan *plan, const AttnCall *call);
 int attn_make_tasks(const AttnProblem *problem, const AttnPlan *plan, AttnTasks *tasks);
 int64_t attn_chunk_begin(const AttnKernel *kernel, int64_t key_count, int64_t parts, int64_t part);
 
-/* run.c: runs the kernels in order, on all threads where `threads`. Nothing is written unless the answer is ATTN_OK. */
-int attn_run(AttnLaunch *launches, int64_t count, int threads);
+/* run.c: runs the steps of a function in order, on all its threads. Nothing is written unless the answer is ATTN_OK. */
+int attn_run(AttnCall *call, const attn_plan *plan);
 
 AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part);
 

@@ -9,6 +9,7 @@ static AttnProgram open_program(const AttnFunction *function, const char *string
   program.tensors = (const AttnTensor *)(function + 1);
   program.symbols = (const AttnSymbol *)(program.tensors + function->num_tensors);
   program.kernels = (const AttnKernel *)(program.symbols + function->num_symbols);
+  program.steps = (const AttnStep *)(program.kernels + function->num_kernels);
   return program;
 }
 
@@ -36,26 +37,22 @@ static int check(AttnCall *call, const DLTensor *const *args, int mode) {
   int64_t count = mode == ATTN_CALL_PLAN ? count_inputs(&call->program) : call->program.function->num_arguments;
   int status = attn_check_arguments(call, args, count);
   if (status == ATTN_OK)
+    status = attn_apply_rules(call);
+  if (status == ATTN_OK)
     status = attn_describe_rest(call, count);
   if (status == ATTN_OK)
     status = attn_check_heads(call);
   if (status == ATTN_OK)
     status = attn_check_captured(call);
+  if (status == ATTN_OK)
+    status = attn_check_steps(call);
   return status == ATTN_OK ? attn_check_overlap(call, count) : status;
 }
 
 static int run(AttnCall *call, const attn_plan *plan) {
   if (on_device(call))
     return attn_device_run(call, plan);
-  const AttnFunction *function = call->program.function;
-  AttnLaunch *launches = malloc(((size_t)function->num_kernels + 1) * sizeof(AttnLaunch));
-  int status = ATTN_OUT_OF_MEMORY;
-  if (launches) {
-    for (int64_t k = 0; k < function->num_kernels; k++)
-      launches[k] = attn_make_launch(call, k, plan);
-    status = attn_run(launches, function->num_kernels, function->threads != 0);
-  }
-  free(launches);
+  int status = attn_run(call, plan);
   return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the %s", "tasks");
 }
 

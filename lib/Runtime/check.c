@@ -172,6 +172,26 @@ int attn_check_heads(AttnCall *call) {
   return ATTN_OK;
 }
 
+static int check_multiples(AttnCall *call, const AttnStep *step) {
+  for (int64_t k = 0; k < step->num_multiples; k++) {
+    const AttnMultiple *m = &step->multiples[k];
+    int64_t t = step->operands[m->operand], of_t = step->operands[m->of_operand];
+    int64_t extent = call->tensors[t].extents[m->dim], of = call->tensors[of_t].extents[m->of_dim];
+    if (of == 0 ? extent != 0 : extent % of != 0)
+      return ATTN_FAIL_ARGUMENT(
+          call, t, ATTN_WRONG_EXTENT, "dimension %d is %lld, no multiple of dimension %d of '%s', %lld", (int)m->dim,
+          (long long)extent, (int)m->of_dim, attn_tensor_name(&call->program, of_t), (long long)of);
+  }
+  return ATTN_OK;
+}
+
+int attn_check_steps(AttnCall *call) {
+  int status = ATTN_OK;
+  for (int64_t k = 0; k < call->program.function->num_steps && status == ATTN_OK; k++)
+    status = check_multiples(call, &call->program.steps[k]);
+  return status;
+}
+
 /* An index outside a captured tensor reads its nearest element, so there must be one. A set may be empty where its last
  * dimension is searched, not read. */
 int attn_check_captured(AttnCall *call) {

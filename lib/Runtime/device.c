@@ -94,12 +94,12 @@ static int upload(AttnCall *call, const AttnLaunch *launch, AttnTables *tables, 
 }
 
 /* All kernels of an object are in one image. */
-static const AttnImage *find_image(const AttnCall *call, const AttnKernel *kernel) {
-  return ((const AttnImage *(*)(void))call->program.code[kernel->code_task])();
+static const AttnImage *find_image(const AttnCall *call) {
+  return ((const AttnImage *(*)(void))call->program.code[call->program.function->image])();
 }
 
 int attn_device_check(AttnCall *call) {
-  const char *text = attn_device_start(find_image(call, call->program.kernels), call->ordinal);
+  const char *text = attn_device_start(find_image(call), call->ordinal);
   return text ? ATTN_FAIL(call, ATTN_NO_DEVICE, "%s", text) : ATTN_OK;
 }
 
@@ -205,15 +205,14 @@ static void add_joined(Parameters *p, const AttnProblem *problem) {
   add_tensor(p, problem->joined_lse->data, problem->joined_lse, 3);
 }
 
-static const char *start(AttnCall *call, const AttnKernel *kernel, int64_t name, int64_t blocks, int64_t shared,
-                         Parameters *p) {
+static const char *start(AttnCall *call, int64_t name, int64_t blocks, int64_t threads, int64_t shared, Parameters *p) {
   void *places[sizeof(p->values) / sizeof(p->values[0])];
   for (int64_t k = 0; k < p->count; k++)
     places[k] = &p->values[k];
-  AttnDeviceLaunch launch = {.image = find_image(call, kernel),
+  AttnDeviceLaunch launch = {.image = find_image(call),
                              .kernel = call->program.strings + name,
                              .blocks = blocks,
-                             .threads = kernel->warps * 32,
+                             .threads = threads,
                              .shared_bytes = shared,
                              .parameters = places,
                              .num_parameters = p->count};
@@ -242,19 +241,58 @@ static int run_kernel(AttnCall *call, const attn_plan *plan, int64_t index) {
     return failed(call, text);
   add_tensors(&p, call, plan, index);
   add_plan(&p, &problem, &plan->plans[index], device, partials);
-  text = start(call, kernel, kernel->kernel_name, blocks * device->parts, kernel->shared_bytes, &p);
+  text = start(call, kernel->kernel_name, blocks * device->parts, kernel->warps * 32, kernel->shared_bytes, &p);
   add_joined(&p, &problem);
   if (!text && merges)
-    text = start(call, kernel, kernel->merge_name, blocks, 0, &p);
+    text = start(call, kernel->merge_name, blocks, kernel->warps * 32, 0, &p);
   if (partials)
     attn_device_release(partials, call->stream);
   return text ? failed(call, text) : ATTN_OK;
 }
 
+/* A constant lies with the code of the host: a copy of it for the device. */
+static const char *copy_constant(AttnCall *call, int64_t t, void **copy) {
+  const AttnMemRef *memref = &call->tensors[t];
+  int64_t bytes = memref_bytes(memref, call->program.tensors[t].rank, element_bytes(&call->program.tensors[t]));
+  const char *text = attn_device_allocate(max64(bytes, 1), copy, call->stream);
+  return text || bytes == 0 ? text : attn_device_write(*copy, memref->data, bytes, call->stream);
+}
+
+static const char *start_code(AttnCall *call, const AttnStep *step, void **copies) {
+  Parameters p = {.count = 0};
+  int64_t units = attn_count_units(call, step);
+  if (units == 0)
+    return NULL;
+  for (int64_t k = 0; k < step->num_operands; k++) {
+    int64_t t = step->operands[k];
+    const void *data = call->tensors[t].data;
+    if (call->program.tensors[t].role == ATTN_CONSTANT) {
+      const char *text = copy_constant(call, t, &copies[k]);
+      if (text)
+        return text;
+      data = copies[k];
+    }
+    add_tensor(&p, data, &call->tensors[t], call->program.tensors[t].rank);
+  }
+  add(&p, units);
+  return start(call, step->kernel_name, min64(ceil_div(units, ATTN_STEP_THREADS), INT32_MAX), ATTN_STEP_THREADS, 0, &p);
+}
+
+static int run_code(AttnCall *call, const AttnStep *step) {
+  void *copies[ATTN_MAX_OPERANDS] = {NULL};
+  const char *text = start_code(call, step, copies);
+  for (int64_t k = 0; k < step->num_operands; k++)
+    if (copies[k])
+      attn_device_release(copies[k], call->stream);
+  return text ? failed(call, text) : ATTN_OK;
+}
+
 int attn_device_run(AttnCall *call, const attn_plan *plan) {
   int status = ATTN_OK;
-  for (int64_t k = 0; k < call->program.function->num_kernels && status == ATTN_OK; k++)
-    status = run_kernel(call, plan, k);
+  for (int64_t k = 0; k < call->program.function->num_steps && status == ATTN_OK; k++) {
+    const AttnStep *step = &call->program.steps[k];
+    status = step->kernel < 0 ? run_code(call, step) : run_kernel(call, plan, step->kernel);
+  }
   return status;
 }
 

@@ -41,6 +41,41 @@ static int no_memory(AttnCall *call, int64_t t) {
                    attn_tensor_name(&call->program, t));
 }
 
+static int64_t extent_of(const AttnCall *call, int64_t dim) { return dim >= 0 ? dim : call->extents[-dim - 1]; }
+
+/* One extent from its source, where that is known already. */
+static int apply_rule(AttnCall *call, int64_t s) {
+  const AttnExtentRule *rule = &call->program.symbols[s].rule;
+  int64_t source = rule->by ? extent_of(call, rule->source) : -1;
+  if (source < 0)
+    return ATTN_OK;
+  int64_t extent = max64(floor_div(source * rule->times + rule->plus, rule->by), 0);
+  if (call->extents[s] >= 0 && call->extents[s] != extent)
+    return ATTN_FAIL_ARGUMENT(call, call->definers[s], ATTN_WRONG_EXTENT, "%s is %lld, expected %lld",
+                              attn_symbol_name(&call->program, s), (long long)call->extents[s], (long long)extent);
+  call->extents[s] = extent;
+  return ATTN_OK;
+}
+
+/* A rule may come before that of its source: once more for each of them. */
+int attn_apply_rules(AttnCall *call) {
+  int64_t count = call->program.function->num_symbols;
+  int status = ATTN_OK;
+  for (int64_t round = 0; round < count; round++)
+    for (int64_t s = 0; s < count && status == ATTN_OK; s++)
+      status = apply_rule(call, s);
+  return status;
+}
+
+int64_t attn_count_units(const AttnCall *call, const AttnStep *step) {
+  int64_t units = 1;
+  for (int64_t k = 0; k < step->num_units; k++) {
+    const AttnUnits *by = &step->units[k];
+    units *= ceil_div(call->tensors[step->operands[by->operand]].extents[by->dim], by->size);
+  }
+  return units;
+}
+
 /* From tensor `first` on: what is no argument, and the outputs where a plan is made without them. */
 int attn_describe_rest(AttnCall *call, int64_t first) {
   for (int64_t t = first; t < call->program.function->num_tensors; t++)

@@ -1,10 +1,12 @@
-/* Runs the tasks of the kernels of a function, in order, on all threads. */
+/* Runs the steps of a function, in order, on all threads. */
 #include "Internal.h"
 
 #include <stdlib.h>
 
 /* Below this many score x dim products the start of the threads would cost more than they save. */
 static const int64_t WORK_FOR_THREADS = 1 << 19;
+/* What a number that a step of code reads or writes counts in that. */
+static const int64_t WORK_OF_ELEMENT = 16;
 /* So many pieces of work can be shared out evenly. */
 static const int64_t MANY_CHUNKS = 128;
 
@@ -128,12 +130,34 @@ static void run_kernel(const AttnLaunch *launch, float *scratch) {
     merge_item(launch, k);
 }
 
-static size_t scratch_bytes(const AttnLaunch *launches, int64_t count) {
+/* A step about to run: a kernel's launch, or code and its operands. */
+typedef struct {
+  AttnLaunch launch;
+  AttnStepFn code; /* null: the launch */
+  AttnMemRef *operands[ATTN_MAX_OPERANDS];
+  int64_t units;
+} Step;
+
+static int is_kernel(const Step *step) { return step->code == NULL; }
+
+static void run_code(const Step *step) {
+  int64_t chunk = max64(step->units / MANY_CHUNKS, 1), chunks = ceil_div(step->units, chunk);
+#ifdef _OPENMP
+#pragma omp for schedule(dynamic)
+#endif
+  for (int64_t k = 0; k < chunks; k++)
+    step->code(step->operands, k * chunk, min64((k + 1) * chunk, step->units));
+}
+
+static size_t scratch_bytes(const Step *steps, int64_t count) {
   int64_t floats = 1;
   for (int64_t k = 0; k < count; k++) {
-    const AttnProblem *problem = &launches[k].problem;
+    if (!is_kernel(&steps[k]))
+      continue;
+    const AttnLaunch *launch = &steps[k].launch;
+    const AttnProblem *problem = &launch->problem;
     int64_t rows = problem->kernel->group_tiles * problem->kernel->query_tile;
-    floats = max64(floats, task_floats(problem) + (joins_at_once(&launches[k]) ? rows * (problem->value_dim + 2) : 0));
+    floats = max64(floats, task_floats(problem) + (joins_at_once(launch) ? rows * (problem->value_dim + 2) : 0));
   }
   return (size_t)ceil_div(floats * (int64_t)sizeof(float), 64) * 64;
 }
@@ -149,9 +173,10 @@ static int allocate_partials(AttnLaunch *launch) {
 }
 
 /* All memory is had before the first task starts: running out of it leaves the outputs alone. */
-static int run_all(const AttnLaunch *launches, int64_t count, int threads) {
-  size_t bytes = scratch_bytes(launches, count);
+static int run_all(const Step *steps, int64_t count, int threads) {
+  size_t bytes = scratch_bytes(steps, count);
   int failed = 0;
+  (void)threads; /* without OpenMP */
 #ifdef _OPENMP
 #pragma omp parallel if (threads)
 #endif
@@ -167,26 +192,57 @@ static int run_all(const AttnLaunch *launches, int64_t count, int threads) {
 #pragma omp barrier
 #endif
     for (int64_t k = 0; k < count && !failed; k++)
-      run_kernel(&launches[k], scratch);
+      if (is_kernel(&steps[k]))
+        run_kernel(&steps[k].launch, scratch);
+      else
+        run_code(&steps[k]);
     free(scratch);
   }
   return failed ? ATTN_OUT_OF_MEMORY : ATTN_OK;
 }
 
-int attn_run(AttnLaunch *launches, int64_t count, int threads) {
-  int status = ATTN_OK;
+/* Numbers that a step of code reads and writes, as far as known: decides whether threads pay. */
+static int64_t count_elements(const AttnCall *call, const AttnStep *step) {
+  int64_t total = 0;
+  for (int64_t k = 0; k < step->num_operands; k++) {
+    const AttnMemRef *operand = &call->tensors[step->operands[k]];
+    int64_t elements = 1;
+    for (int64_t d = 0; d < call->program.tensors[step->operands[k]].rank; d++)
+      elements *= operand->extents[d];
+    total += elements;
+  }
+  return total;
+}
+
+/* Makes `step` ready and adds its work. */
+static int prepare(AttnCall *call, const attn_plan *plan, const AttnStep *record, Step *step, int64_t *work) {
+  if (record->kernel < 0) {
+    step->code = (AttnStepFn)call->program.code[record->code];
+    step->units = attn_count_units(call, record);
+    for (int64_t k = 0; k < record->num_operands; k++)
+      step->operands[k] = &call->tensors[record->operands[k]];
+    *work += WORK_OF_ELEMENT * count_elements(call, record);
+    return ATTN_OK;
+  }
+  step->launch = attn_make_launch(call, record->kernel, plan);
+  int status = attn_make_tasks(&step->launch.problem, step->launch.plan, &step->launch.tasks);
+  *work += step->launch.tasks.work;
+  return status == ATTN_OK ? allocate_partials(&step->launch) : status;
+}
+
+int attn_run(AttnCall *call, const attn_plan *plan) {
+  const AttnFunction *function = call->program.function;
+  Step *steps = calloc((size_t)function->num_steps + 1, sizeof(Step));
+  int status = steps ? ATTN_OK : ATTN_OUT_OF_MEMORY;
   int64_t work = 0;
-  for (int64_t k = 0; k < count && status == ATTN_OK; k++) {
-    status = attn_make_tasks(&launches[k].problem, launches[k].plan, &launches[k].tasks);
-    if (status == ATTN_OK)
-      status = allocate_partials(&launches[k]);
-    work += launches[k].tasks.work;
-  }
+  for (int64_t k = 0; k < function->num_steps && status == ATTN_OK; k++)
+    status = prepare(call, plan, &call->program.steps[k], &steps[k], &work);
   if (status == ATTN_OK)
-    status = run_all(launches, count, threads && work >= WORK_FOR_THREADS);
-  for (int64_t k = 0; k < count; k++) {
-    free(launches[k].tasks.items);
-    free(launches[k].partials);
+    status = run_all(steps, function->num_steps, function->threads && work >= WORK_FOR_THREADS);
+  for (int64_t k = 0; steps && k < function->num_steps; k++) {
+    free(steps[k].launch.tasks.items);
+    free(steps[k].launch.partials);
   }
+  free(steps);
   return status;
 }

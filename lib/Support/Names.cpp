@@ -8,6 +8,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using llvm::SmallVector;
@@ -82,7 +83,8 @@ bool isAttention(Operation *op) { return op->getName().getStringRef() == Attenti
 
 bool isLogSumExp(Value value) {
   auto result = dyn_cast<OpResult>(value);
-  return result && result.getResultNumber() == 1 && isAttention(result.getOwner());
+  return result && result.getResultNumber() == 1 &&
+         (isAttention(result.getOwner()) || result.getOwner()->getName().getStringRef() == "attn.merge");
 }
 
 /// What a result is called before numbering.
@@ -146,6 +148,21 @@ SmallVector<std::string> getResultNames(func::FuncOp func) {
   for (StringRef stem : stems)
     names.push_back(makeIdentifier(count[stem] > 1 ? (stem + llvm::Twine(next[stem]++)).str() : stem.str(), taken));
   return names;
+}
+
+StringRef getExtentLetter(StringRef extent) {
+  return llvm::StringSwitch<StringRef>(extent)
+      .Case("batch", "B")
+      .Cases({"heads", "query heads"}, "H")
+      .Case("key/value heads", "Hkv")
+      .Case("groups", "G")
+      .Cases({"tokens", "queries"}, "N")
+      .Case("keys", "M")
+      .Case("rows", "W")
+      .Case("head_dim", "D")
+      .Case("value head_dim", "Dv")
+      .Case("features", "F")
+      .Default("");
 }
 
 std::string getDeviceName(StringRef task) {

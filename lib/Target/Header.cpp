@@ -3,9 +3,9 @@
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Pattern/Explain.h"
+#include "attn/Support/Names.h"
 #include "attn/Tiling/Interface.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
@@ -38,8 +38,8 @@ std::string getDTypeName(Type type) {
 class Letters {
 public:
   explicit Letters(const FunctionInterface &interface) {
-    for (StringRef meaning : interface.symbols)
-      letters.push_back(makeLetter(meaning));
+    for (const SymbolInfo &symbol : interface.symbols)
+      letters.push_back(makeLetter(symbol.name));
   }
 
   std::string get(int64_t dim) const { return dim >= 0 ? std::to_string(dim) : letters[-dim - 1]; }
@@ -59,16 +59,8 @@ public:
 
 private:
   std::string makeLetter(StringRef meaning) {
-    StringRef stem = llvm::StringSwitch<StringRef>(meaning)
-                         .Case("batch", "B")
-                         .Case("query heads", "H")
-                         .Case("key/value heads", "Hkv")
-                         .Case("queries", "N")
-                         .Case("keys", "M")
-                         .Case("head_dim", "D")
-                         .Case("value head_dim", "Dv")
-                         .Default("any");
-    if (stem == "any")
+    StringRef stem = getExtentLetter(meaning);
+    if (stem.empty())
       return "any";
     std::string letter = stem.str();
     for (unsigned n = 2; meanings.count(letter); ++n)

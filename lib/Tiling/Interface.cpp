@@ -6,7 +6,9 @@
 #include "attn/Support/Names.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include <deque>
 
 using namespace mlir;
 
@@ -25,15 +27,18 @@ private:
   LogicalResult addArguments();
   LogicalResult addBody();
   LogicalResult addOutputs();
-  void tieAttention(Operation *op);
-  void tie(StringRef name, std::initializer_list<std::pair<Value, unsigned>> extents);
+  void tie(const ExtentTie &tie);
   LogicalResult nameExtents();
+  LogicalResult addRules();
+  LogicalResult addRule(const ExtentTie &tie);
+  LogicalResult checkIntermediates();
+  Extent extentOf(ExtentPlace place) const { return {*result.find(place.tensor), place.dim}; }
 
   func::FuncOp func;
   FunctionInterface result;
   llvm::EquivalenceClasses<Extent> classes;
   llvm::DenseMap<Extent, StringRef> names;
-  SmallVector<Operation *> attentions;
+  std::deque<ExtentTie> ties; // whose names are used
 };
 
 LogicalResult InterfaceBuilder::addTensor(Value v, StringRef name, AttnTensorRole role) {
@@ -72,15 +77,15 @@ LogicalResult InterfaceBuilder::addOutputs() {
   return success();
 }
 
-// What is not returned is an intermediate; constants are what an attention reads of them.
+// What is not returned is an intermediate; constants are what the ops read of them.
 LogicalResult InterfaceBuilder::addBody() {
   for (Operation &op : func.getBody().front().without_terminator()) {
-    if (isa<AttentionOp, tile::LaunchOp>(op)) {
-      attentions.push_back(&op);
+    if (auto compiled = dyn_cast<CompiledOpInterface>(op)) {
       for (Value v : op.getResults())
         if (!result.find(v) &&
             failed(addTensor(v, "intermediate" + std::to_string(result.tensors.size()), ATTN_TEMPORARY)))
           return failure();
+      llvm::append_range(ties, compiled.getExtentTies());
       continue;
     }
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
@@ -90,53 +95,23 @@ LogicalResult InterfaceBuilder::addBody() {
       continue;
     }
     if (op.getNumRegions() || llvm::any_of(op.getResultTypes(), llvm::IsaPred<TensorType>))
-      return op.emitError()
-             << "'" << op.getName()
-             << "' cannot be compiled: a function holds attn.attention, constants and the extents of tensors";
+      return op.emitError() << "'" << op.getName()
+                            << "' cannot be compiled: a function holds ops of the attn dialect, constants and the "
+                               "extents of tensors";
   }
   return success();
 }
 
-void InterfaceBuilder::tie(StringRef name, std::initializer_list<std::pair<Value, unsigned>> extents) {
+void InterfaceBuilder::tie(const ExtentTie &tie) {
   std::optional<Extent> first;
-  for (auto [v, dim] : extents) {
-    if (!v)
-      continue;
-    Extent extent{*result.find(v), dim};
-    names.try_emplace(extent, name);
+  for (ExtentPlace place : tie.places) {
+    Extent extent = extentOf(place);
+    names.try_emplace(extent, tie.name);
     if (first)
       classes.unionSets(*first, extent);
     else
       classes.insert(*(first = extent));
   }
-}
-
-/// The output and the log-sum-exp that `op` joins; null where it joins none.
-static std::pair<Value, Value> getJoined(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return {attention.getJoinedOutput(), attention.getJoinedLse()};
-  auto launch = cast<tile::LaunchOp>(op);
-  return {launch.getJoinedOutput(), launch.getJoinedLse()};
-}
-
-void InterfaceBuilder::tieAttention(Operation *op) {
-  Value q = op->getOperand(0), k = op->getOperand(1), v = op->getOperand(2), out = op->getResult(0);
-  Value lse = op->getNumResults() > 1 ? op->getResult(1) : Value();
-  tie("batch", {{q, 0}, {k, 0}, {v, 0}, {out, 0}, {lse, 0}});
-  tie("query heads", {{q, 1}, {out, 1}, {lse, 1}});
-  tie("key/value heads", {{k, 1}, {v, 1}});
-  tie("queries", {{q, 2}, {out, 2}, {lse, 2}});
-  tie("keys", {{k, 2}, {v, 2}});
-  tie("head_dim", {{q, 3}, {k, 3}});
-  tie("value head_dim", {{v, 3}, {out, 3}});
-  auto [joined, joinedLse] = getJoined(op);
-  tie("batch", {{q, 0}, {joined, 0}, {joinedLse, 0}});
-  tie("query heads", {{q, 1}, {joined, 1}, {joinedLse, 1}});
-  tie("queries", {{q, 2}, {joined, 2}, {joinedLse, 2}});
-  tie("value head_dim", {{v, 3}, {joined, 3}});
-  for (Value x : {q, k, v, out, joined})
-    if (x)
-      result.tensors[*result.find(x)].innerContiguous = true;
 }
 
 LogicalResult InterfaceBuilder::nameExtents() {
@@ -156,11 +131,51 @@ LogicalResult InterfaceBuilder::nameExtents() {
       auto [it, isNew] = known.try_emplace(leader({t, d}), -int64_t(result.symbols.size()) - 1);
       if (isNew) {
         StringRef name = names.lookup({t, d});
-        result.symbols.push_back(name.empty() ? "extent " + std::to_string(d) + " of '" + tensor.name + "'"
-                                              : name.str());
+        result.symbols.push_back(
+            {name.empty() ? "extent " + std::to_string(d) + " of '" + tensor.name + "'" : name.str()});
       }
       tensor.dims.push_back(it->second);
     }
+  return success();
+}
+
+LogicalResult InterfaceBuilder::addRule(const ExtentTie &tie) {
+  Extent place = extentOf(tie.places.front()), source = extentOf(tie.rule->source);
+  int64_t target = result.tensors[place.first].dims[place.second];
+  int64_t from = result.tensors[source.first].dims[source.second];
+  AttnExtentRule rule = {from, tie.rule->times, tie.rule->plus, tie.rule->by};
+  if (target < 0) {
+    result.symbols[-target - 1].rule = rule;
+    return success();
+  }
+  if (from >= 0 && tie.rule->apply(from) == target)
+    return success();
+  InFlightDiagnostic diagnostic = emitError(tie.places.front().tensor.getLoc())
+                                  << "has " << tie.name << " = " << target << ", which follows from '"
+                                  << result.tensors[source.first].name << "'";
+  return from < 0 ? diagnostic << ", whose extent is dynamic; write ? for it"
+                  : diagnostic << " to be " << tie.rule->apply(from);
+}
+
+LogicalResult InterfaceBuilder::addRules() {
+  for (const ExtentTie &tie : ties)
+    if (tie.rule && failed(addRule(tie)))
+      return failure();
+  return success();
+}
+
+// The runtime allocates intermediates, so their extents have to be known from the inputs.
+LogicalResult InterfaceBuilder::checkIntermediates() {
+  llvm::BitVector known(result.symbols.size());
+  for (const TensorInfo &tensor : ArrayRef(result.tensors).take_front(result.numInputs))
+    for (int64_t dim : tensor.dims)
+      if (dim < 0)
+        known.set(-dim - 1);
+  for (const TensorInfo &tensor : result.tensors)
+    for (auto [d, dim] : llvm::enumerate(tensor.dims))
+      if (tensor.role == ATTN_TEMPORARY && dim < 0 && !known[-dim - 1] && result.symbols[-dim - 1].rule.by == 0)
+        return emitError(tensor.value.getLoc())
+               << "dimension " << d << " of its result follows from no input; write a number for it in the type";
   return success();
 }
 
@@ -170,11 +185,15 @@ FailureOr<FunctionInterface> InterfaceBuilder::build() {
     return func.emitError("has no body or several blocks; a compiled function is one block of attention ops");
   if (failed(addArguments()) || failed(addOutputs()) || failed(addBody()))
     return failure();
-  if (attentions.empty())
+  auto ops = func.getOps<CompiledOpInterface>();
+  if (ops.empty())
     return func.emitError("holds no attn.attention, so there is nothing to compile");
-  for (Operation *op : attentions)
-    tieAttention(op);
-  if (failed(nameExtents()))
+  for (const ExtentTie &each : ties)
+    tie(each);
+  for (CompiledOpInterface op : ops)
+    for (Value tensor : op.getContiguous())
+      result.tensors[*result.find(tensor)].innerContiguous = true;
+  if (failed(nameExtents()) || failed(addRules()) || failed(checkIntermediates()))
     return failure();
   return std::move(result);
 }

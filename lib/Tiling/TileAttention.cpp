@@ -55,6 +55,13 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
       return op->emitError("its schedule packs ")
              << source.schedule.getPack() << " query heads, which is no divisor of the " << heads / keyHeads
              << " that share a key head; change pack";
+    for (const Table &table : source.captures.tables)
+      if (Value searched = source.captures.tensors[table.operand]; Captures::isComputed(searched))
+        return (op.emitError("its mask searches a set that this function computes; pass the set as an argument, or "
+                             "compute which rows it holds")
+                    .attachNote(searched.getLoc())
+                << "the set"),
+               failure();
     source.hasMask = leavesMask(op, source.reindexing);
 
     OpBuilder b(op->getParentOfType<func::FuncOp>());

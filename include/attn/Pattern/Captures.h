@@ -32,12 +32,16 @@ struct Captures {
   /// The captured tensors of the mask and then of the score region in the order of first use, each once. Constants are
   /// among them; query, key and value are not where only their extents are asked for.
   llvm::SmallVector<mlir::Value> tensors;
-  /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask.
+  /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask,
+  /// of tensors that are not computed.
   llvm::SmallVector<Table> tables;
   /// Bit n: tensor n is only searched, by attn.contains, and no element of it is read; its last dimension may be empty.
   int64_t searched = 0;
 
   static Captures of(AttentionOp op);
+
+  /// Is a tensor the result of another op of the function?
+  static bool isComputed(mlir::Value tensor);
 
   /// The place of a tensor in `tensors`.
   std::optional<unsigned> findTensor(mlir::Value tensor) const;

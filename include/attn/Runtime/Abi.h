@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-enum { ATTN_ABI_VERSION = 1, ATTN_MAX_RANK = 8, ATTN_MAX_OPERANDS = 32, ATTN_MAX_TABLES = 16 };
+enum { ATTN_ABI_VERSION = 2, ATTN_MAX_RANK = 8, ATTN_MAX_OPERANDS = 32, ATTN_MAX_TABLES = 16 };
 
 enum AttnRunKind { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 };
 
@@ -48,9 +48,16 @@ typedef struct {
   int64_t constant;            /* role CONSTANT: index into the code pointer list of a getter void *(void) */
 } AttnTensor;
 
+/* An extent that follows from another one, coded as in AttnTensor.dims: (source * times + plus) floordiv by, 0 where
+ * that is negative. by = 0: there is no rule. */
+typedef struct {
+  int64_t source, times, plus, by;
+} AttnExtentRule;
+
 /* A named extent that several tensors share ("batch", "keys"...). Its first tensor in argument order defines it. */
 typedef struct {
   int64_t name; /* byte offset into the strings */
+  AttnExtentRule rule;
 } AttnSymbol;
 
 /* A table the runtime derives from a captured integer tensor before planning. RANGE: least and greatest value over any
@@ -66,6 +73,30 @@ typedef struct {
   int64_t dim;     /* RANGE: the varying dimension of the operand */
 } AttnTable;
 
+/* How many units a step has: the product of ceil(extent of a dimension of an operand / size). */
+typedef struct {
+  int64_t operand, dim, size;
+} AttnUnits;
+
+/* The extent of a dimension of an operand that has to be a multiple of another one. */
+typedef struct {
+  int64_t operand, dim, of_operand, of_dim;
+} AttnMultiple;
+
+enum { ATTN_MAX_MULTIPLES = 4 };
+
+/* What a function does, in order: a kernel, or code that works unit by unit. */
+typedef struct {
+  int64_t kernel;                                    /* index of its AttnKernel; -1: code */
+  int64_t code;                                      /* index into the code pointer list; not on a GPU */
+  int64_t kernel_name;                               /* on a GPU: byte offset into the strings */
+  int64_t num_operands, operands[ATTN_MAX_OPERANDS]; /* tensor indices */
+  int64_t num_units;
+  AttnUnits units[ATTN_MAX_RANK];
+  int64_t num_multiples;
+  AttnMultiple multiples[ATTN_MAX_MULTIPLES];
+} AttnStep;
+
 /* One attention op of a function. */
 typedef struct {
   int64_t query, key, value, out, lse;               /* tensor indices; lse is -1 where it is not asked for */
@@ -78,18 +109,19 @@ typedef struct {
   /* Floats of scratch a task needs: base + per_dim * head_dim + per_value_dim * value_dim. */
   int64_t scratch_base, scratch_per_dim, scratch_per_value_dim;
   int64_t code_classify, code_task, code_tail; /* indices into the code pointer list; tail may equal task */
-  /* On a GPU code_task is a getter const AttnImage *(void), and these are offsets of names into the strings. */
+  /* On a GPU these are offsets of names into the strings. */
   int64_t kernel_name, merge_name;
 } AttnKernel;
 
 typedef struct {
   int64_t abi_version;
   int64_t name; /* byte offset into the strings */
-  int64_t num_tensors, num_symbols, num_kernels;
+  int64_t num_tensors, num_symbols, num_kernels, num_steps;
   int64_t num_arguments; /* the first num_arguments tensors are the C arguments: inputs, then outputs */
   int64_t threads;       /* 1: tasks run on all OpenMP threads */
   int64_t device;        /* AttnDeviceType of the arguments */
-  /* followed by AttnTensor[num_tensors], AttnSymbol[num_symbols], AttnKernel[num_kernels] */
+  int64_t image;         /* for a GPU: index into the code pointer list of a getter const AttnImage *(void) */
+  /* followed by AttnTensor[num_tensors], AttnSymbol[num_symbols], AttnKernel[num_kernels], AttnStep[num_steps] */
 } AttnFunction;
 
 /* One run of key rows. */
@@ -145,6 +177,9 @@ typedef struct {
  * natural_partials exp and natural units), then l = sum(16^(x - m)). */
 typedef void (*AttnTaskFn)(AttnMemRef *const *operands, const AttnTask *task, const int64_t *offsets,
                            const AttnRun *runs, float *scratch, float *partials);
+
+/* Runs the units [begin, end) of a step. */
+typedef void (*AttnStepFn)(AttnMemRef *const *operands, int64_t begin, int64_t end);
 
 /* Generated code asks for the least and greatest value that table `table` holds in the box [lo[d], hi[d]] (clamped to
  * the tensor, one entry per dimension; for a MEMBERS table the last one counts values). Dimension `dim` (MEMBERS: the

@@ -35,6 +35,9 @@ typedef struct {
 static inline int64_t attn_sum_floats(int64_t value_dim) { return (value_dim + 7) / 8 * 8; }
 static inline int64_t attn_partial_floats(int64_t value_dim) { return attn_sum_floats(value_dim) + 8; }
 
+/* Threads of a block that runs the code of a step; each takes units that far apart. */
+enum { ATTN_STEP_THREADS = 128 };
+
 /* Is there the device `ordinal`, and does it take the kernels, if some are given? Makes it the one that the functions
  * below speak to. */
 const char *attn_device_start(const AttnImage *image, int32_t ordinal);

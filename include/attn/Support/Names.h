@@ -33,6 +33,9 @@ llvm::SmallVector<std::string> getArgumentNames(mlir::func::FuncOp func);
 /// several.
 llvm::SmallVector<std::string> getResultNames(mlir::func::FuncOp func);
 
+/// "N" for "queries": the letter that stands for an extent in headers and options; empty where it has none.
+llvm::StringRef getExtentLetter(llvm::StringRef extent);
+
 /// Of the GPU kernel of a task function, and of the one that merges its partial results: PTX knows no dots in names.
 std::string getDeviceName(llvm::StringRef task);
 std::string getMergeName(llvm::StringRef deviceName);

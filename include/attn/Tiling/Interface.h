@@ -24,14 +24,20 @@ struct TensorInfo {
   mlir::DenseElementsAttr constant; // role ATTN_CONSTANT
 };
 
+/// An extent that several tensors share, by the name of it; `rule` says what it follows from (by = 0: nothing).
+struct SymbolInfo {
+  std::string name;
+  AttnExtentRule rule = {};
+};
+
 struct FunctionInterface {
   std::string name;
   llvm::SmallVector<TensorInfo> tensors; // inputs, outputs, then intermediates and constants
-  llvm::SmallVector<std::string> symbols;
+  llvm::SmallVector<SymbolInfo> symbols;
   unsigned numInputs = 0, numArguments = 0;
 
-  /// Of a function of attn.attention or attn_tile.launch ops. Fails with a located message on an op that cannot be
-  /// compiled, and where static extents contradict each other.
+  /// Of a function of ops that are compiled (CompiledOpInterface). Fails with a located message on any other op, where
+  /// static extents contradict each other, and where the extent of an intermediate follows from nothing.
   static mlir::FailureOr<FunctionInterface> of(mlir::func::FuncOp func);
 
   std::optional<unsigned> find(mlir::Value value) const;

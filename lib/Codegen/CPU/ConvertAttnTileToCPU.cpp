@@ -237,7 +237,7 @@ void setScratch(tile::KernelOp kernel, func::FuncOp task) {
 
 /// An op of a task, which this pass is to convert.
 bool isTileOp(Operation *op) {
-  return isa_and_present<tile::AttnTileDialect>(op->getDialect()) && !isa<tile::LaunchOp>(op);
+  return isa_and_present<tile::AttnTileDialect>(op->getDialect()) && !isa<tile::LaunchOp, tile::StepOp>(op);
 }
 
 struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCPU> {

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERENTRYPOINTS
@@ -26,11 +27,33 @@ void append(SmallVectorImpl<int64_t> &table, const T &record) {
 
 constexpr const char *kCall = "attn_call", *kCallOn = "attn_call_on", *kImageGetter = "attn_image.get";
 
+/// Code without a body here is on the device.
+bool isExternal(ModuleOp module, FlatSymbolRefAttr code) {
+  auto fn = module.lookupSymbol<func::FuncOp>(code.getValue());
+  return fn && fn.isExternal();
+}
+
+/// What says which tensors device code takes; it goes with the ops that ask.
+llvm::SetVector<func::FuncOp> findDeviceCode(ModuleOp module) {
+  llvm::SetVector<func::FuncOp> found;
+  auto add = [&](FlatSymbolRefAttr code) {
+    if (isExternal(module, code))
+      found.insert(module.lookupSymbol<func::FuncOp>(code.getValue()));
+  };
+  module.walk([&](tile::KernelOp kernel) { add(kernel.getTaskAttr()); });
+  module.walk([&](tile::StepOp step) { add(step.getCodeAttr()); });
+  return found;
+}
+
 bool isForDevice(func::FuncOp func) {
-  return llvm::any_of(func.getOps<tile::LaunchOp>(), [&](tile::LaunchOp launch) {
+  auto isKernelThere = [](tile::LaunchOp launch) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<tile::KernelOp>(launch, launch.getKernelAttr());
     return kernel && kernel.getNumbers().warps;
-  });
+  };
+  return llvm::any_of(func.getOps<tile::LaunchOp>(), isKernelThere) ||
+         llvm::any_of(func.getOps<tile::StepOp>(), [](tile::StepOp step) {
+           return isExternal(step->getParentOfType<ModuleOp>(), step.getCodeAttr());
+         });
 }
 
 /// The constant AttnImage of the module's GPU code, and its getter. The texts are attributes of the module; an emulated
@@ -83,7 +106,12 @@ private:
   FailureOr<AttnKernel> kernelRecord(tile::LaunchOp launch);
   LogicalResult setHostCode(tile::KernelOp kernel, AttnKernel &record);
   LogicalResult setDeviceCode(tile::KernelOp kernel, AttnKernel &record);
+  FailureOr<AttnStep> codeStep(tile::StepOp step);
+  static AttnStep kernelStep(int64_t kernel);
+  FailureOr<SmallVector<int64_t>> kernelsAndSteps(AttnFunction &header);
   std::string taskEntry(StringRef task, unsigned numMemRefs);
+  std::string stepEntry(func::FuncOp callee);
+  Value loadMemRef(Value operands, int64_t i, MemRefType type);
   Value descriptor(Value data, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, MemRefType type);
   void entry(StringRef suffix, int mode, unsigned numTensors);
   Value address(StringRef global) { return LLVM::AddressOfOp::create(b, loc, ptr, global); }
@@ -194,6 +222,17 @@ static void withoutDenormals(OpBuilder &b, Location loc, Type ptr, llvm::functio
   call("llvm.x86.sse.ldmxcsr");
 }
 
+/// Operand `i` of the runtime's list.
+Value EntryBuilder::loadMemRef(Value operands, int64_t i, MemRefType type) {
+  Type i64 = b.getI64Type(), extents = LLVM::LLVMArrayType::get(i64, type.getRank());
+  SmallVector<Type> parts{ptr, ptr, i64};
+  if (type.getRank())
+    parts.append(2, extents);
+  auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
+  Value loaded = LLVM::LoadOp::create(b, loc, layout, field(operands, i, ptr));
+  return UnrealizedConversionCastOp::create(b, loc, type, loaded).getResult(0);
+}
+
 // From the runtime's form of a task to the task function's. Operand 4 of the runtime is the log-sum-exp, null where
 // there is none.
 std::string EntryBuilder::taskEntry(StringRef task, unsigned skipped) {
@@ -210,13 +249,7 @@ std::string EntryBuilder::taskEntry(StringRef task, unsigned skipped) {
     if (memref && number == 0) { // tensors come first
       if (operand == int64_t(skipped))
         ++operand;
-      Type i64 = b.getI64Type(), extents = LLVM::LLVMArrayType::get(i64, memref.getRank());
-      SmallVector<Type> parts{ptr, ptr, i64};
-      if (memref.getRank())
-        parts.append(2, extents);
-      auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), parts);
-      Value loaded = LLVM::LoadOp::create(b, loc, layout, field(operands, operand++, ptr));
-      args.push_back(UnrealizedConversionCastOp::create(b, loc, type, loaded).getResult(0));
+      args.push_back(loadMemRef(operands, operand++, memref));
     } else if (!memref) {
       Value v = field(fields, number++, b.getI64Type());
       args.push_back(arith::IndexCastOp::create(b, loc, b.getIndexType(), v));
@@ -256,7 +289,6 @@ LogicalResult EntryBuilder::setDeviceCode(tile::KernelOp kernel, AttnKernel &rec
   std::string task = getDeviceName(kernel.getTask());
   record.kernel_name = string(task);
   record.merge_name = string(getMergeName(task));
-  record.code_task = record.code_tail = code(kImageGetter);
   return success();
 }
 
@@ -290,6 +322,62 @@ FailureOr<AttnKernel> EntryBuilder::kernelRecord(tile::LaunchOp launch) {
   record.code_classify = kernel.getClassify() ? code(*kernel.getClassify()) : -1;
   if (failed(numbers.warps ? setDeviceCode(kernel, record) : setHostCode(kernel, record)))
     return failure();
+  return record;
+}
+
+// From the runtime's form of a step's code, a range of units, to a call for each unit.
+std::string EntryBuilder::stepEntry(func::FuncOp callee) {
+  std::string name = (callee.getName() + ".entry").str();
+  Type i64 = b.getI64Type();
+  auto fn = func::FuncOp::create(b, loc, name, b.getFunctionType({ptr, i64, i64}, {}));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(fn.addEntryBlock());
+  SmallVector<Value> args;
+  for (auto [i, type] : llvm::enumerate(callee.getArgumentTypes().drop_back()))
+    args.push_back(loadMemRef(fn.getArgument(0), i, cast<MemRefType>(type)));
+  auto toIndex = [&](Value v) { return arith::IndexCastOp::create(b, loc, b.getIndexType(), v); };
+  auto loop = [&] {
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    auto units = scf::ForOp::create(b, loc, toIndex(fn.getArgument(1)), toIndex(fn.getArgument(2)), one);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(units.getBody());
+    args.push_back(units.getInductionVar());
+    func::CallOp::create(b, loc, callee, args);
+  };
+  if (x86)
+    withoutDenormals(b, loc, ptr, loop);
+  else
+    loop();
+  func::ReturnOp::create(b, loc);
+  return name;
+}
+
+AttnStep EntryBuilder::kernelStep(int64_t kernel) {
+  AttnStep record = {};
+  record.kernel = kernel;
+  return record;
+}
+
+FailureOr<AttnStep> EntryBuilder::codeStep(tile::StepOp step) {
+  AttnStep record = {};
+  record.kernel = -1;
+  SmallVector<Value> tensors(step.getInputs());
+  llvm::append_range(tensors, step.getOutputs());
+  if (tensors.size() > ATTN_MAX_OPERANDS || step.getUnits().size() > 3 * ATTN_MAX_RANK ||
+      step.getMultipleExtents().size() > 4 * ATTN_MAX_MULTIPLES)
+    return step.emitError() << "has " << tensors.size() << " tensors and " << step.getUnits().size() / 3
+                            << " dimensions of units; at most " << int(ATTN_MAX_OPERANDS) << " and "
+                            << int(ATTN_MAX_RANK);
+  for (Value tensor : tensors)
+    record.operands[record.num_operands++] = *interface.find(tensor);
+  for (ArrayRef<int64_t> units = step.getUnits(); !units.empty(); units = units.drop_front(3))
+    record.units[record.num_units++] = {units[0], units[1], units[2]};
+  for (ArrayRef<int64_t> at = step.getMultipleExtents(); !at.empty(); at = at.drop_front(4))
+    record.multiples[record.num_multiples++] = {at[0], at[1], at[2], at[3]};
+  if (device)
+    record.kernel_name = string(getDeviceName(step.getCode()));
+  else
+    record.code = code(stepEntry(module.lookupSymbol<func::FuncOp>(step.getCode())));
   return record;
 }
 
@@ -332,29 +420,50 @@ void EntryBuilder::entry(StringRef suffix, int mode, unsigned numTensors) {
   func::ReturnOp::create(b, loc, func::CallOp::create(b, loc, device ? kCallOn : kCall, i32, call).getResults());
 }
 
+/// The records of all kernels, then of all steps.
+FailureOr<SmallVector<int64_t>> EntryBuilder::kernelsAndSteps(AttnFunction &header) {
+  SmallVector<int64_t> kernels, steps;
+  for (Operation &op : func.getBody().front()) {
+    if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
+      FailureOr<AttnKernel> record = kernelRecord(launch);
+      if (failed(record))
+        return failure();
+      append(kernels, *record);
+      append(steps, kernelStep(header.num_kernels++));
+    } else if (auto step = dyn_cast<tile::StepOp>(op)) {
+      FailureOr<AttnStep> record = codeStep(step);
+      if (failed(record))
+        return failure();
+      append(steps, *record);
+    } else {
+      continue;
+    }
+    ++header.num_steps;
+  }
+  llvm::append_range(kernels, steps);
+  return std::move(kernels);
+}
+
 LogicalResult EntryBuilder::build() {
-  SmallVector<tile::LaunchOp> launches(func.getOps<tile::LaunchOp>());
   AttnFunction header = {};
   header.abi_version = ATTN_ABI_VERSION;
   header.name = string(interface.name);
   header.num_tensors = interface.tensors.size();
   header.num_symbols = interface.symbols.size();
-  header.num_kernels = launches.size();
   header.num_arguments = interface.numArguments;
   header.threads = threads;
   header.device = device ? ATTN_CUDA : ATTN_CPU;
+  header.image = device ? code(kImageGetter) : -1;
+  FailureOr<SmallVector<int64_t>> records = kernelsAndSteps(header);
+  if (failed(records))
+    return failure();
   SmallVector<int64_t> table;
   append(table, header);
   for (const TensorInfo &tensor : interface.tensors)
     append(table, tensorRecord(tensor));
-  for (const std::string &symbol : interface.symbols)
-    append(table, AttnSymbol{string(symbol)});
-  for (tile::LaunchOp launch : launches) {
-    FailureOr<AttnKernel> record = kernelRecord(launch);
-    if (failed(record))
-      return failure();
-    append(table, *record);
-  }
+  for (const SymbolInfo &symbol : interface.symbols)
+    append(table, AttnSymbol{string(symbol.name), symbol.rule});
+  llvm::append_range(table, *records);
   auto words = DenseElementsAttr::get(RankedTensorType::get({int64_t(table.size())}, b.getI64Type()), ArrayRef(table));
   LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(b.getI64Type(), table.size()), /*isConstant=*/true,
                          LLVM::Linkage::Internal, interface.name + ".table", words, /*alignment=*/8);
@@ -376,12 +485,13 @@ struct LowerEntryPoints : impl::LowerEntryPointsBase<LowerEntryPoints> {
     OpBuilder b(&getContext());
     b.setInsertionPointToEnd(module.getBody());
     Type ptr = LLVM::LLVMPointerType::get(&getContext()), i32 = b.getI32Type();
-    if (llvm::any_of(module.getOps<tile::KernelOp>(), [](tile::KernelOp k) { return k.getNumbers().warps; }))
-      makeImage(b, module);
     SmallVector<func::FuncOp> functions;
     for (auto fn : module.getOps<func::FuncOp>())
-      if (!fn.getOps<tile::LaunchOp>().empty())
+      if (!fn.getOps<CompiledOpInterface>().empty())
         functions.push_back(fn);
+    if (llvm::any_of(functions, isForDevice))
+      makeImage(b, module);
+    llvm::SetVector<func::FuncOp> deviceCode = findDeviceCode(module);
     func::FuncOp::create(b, module.getLoc(), kCall, b.getFunctionType({ptr, ptr, ptr, ptr, i32, ptr}, i32))
         .setPrivate();
     func::FuncOp::create(b, module.getLoc(), kCallOn, b.getFunctionType({ptr, ptr, ptr, ptr, i32, ptr, ptr}, i32))
@@ -391,12 +501,10 @@ struct LowerEntryPoints : impl::LowerEntryPointsBase<LowerEntryPoints> {
       if (failed(interface) || failed(EntryBuilder(b, module, fn, std::move(*interface), threads, x86).build()))
         return signalPassFailure();
     }
-    for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>())) {
-      auto task = module.lookupSymbol<func::FuncOp>(kernel.getTask());
-      if (task && task.isExternal()) // its code is on the device
-        task.erase();
+    for (auto kernel : llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
       kernel.erase();
-    }
+    for (func::FuncOp fn : deviceCode)
+      fn.erase();
   }
 };
 

@@ -102,7 +102,10 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
   void runOnOperation() override {
     OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
     auto kernels = llvm::to_vector(getOperation().getOps<tile::KernelOp>());
-    if (kernels.empty())
+    llvm::SetVector<Operation *> code;
+    getOperation().walk(
+        [&](tile::StepOp step) { code.insert(SymbolTable::lookupNearestSymbolFrom(step, step.getCodeAttr())); });
+    if (kernels.empty() && code.empty())
       return;
     auto device = gpu::GPUModuleOp::create(b, getOperation().getLoc(), kDeviceModule);
     b.setInsertionPointToStart(device.getBody());
@@ -111,6 +114,9 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
                            Attribute(), /*alignment=*/128, kShared);
     for (tile::KernelOp kernel : kernels)
       if (failed(convert(kernel, device)))
+        return signalPassFailure();
+    for (Operation *function : code)
+      if (failed(makeStepKernel(cast<func::FuncOp>(function), device)))
         return signalPassFailure();
   }
 };

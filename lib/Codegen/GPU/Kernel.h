@@ -21,6 +21,9 @@ mlir::LLVM::LLVMFuncOp makeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleO
 void makeMergeKernel(mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device, const KernelShape &shape, bool hasLse,
                      bool joins);
 
+/// Moves the code of a step into a new kernel of `device`. It takes the memrefs and then the number of units.
+mlir::LogicalResult makeStepKernel(mlir::func::FuncOp code, mlir::gpu::GPUModuleOp device);
+
 /// Gives every buffer its place in shared memory and answers the bytes of all of them.
 int64_t placeBuffers(mlir::Operation *task, const KernelShape &shape);
 

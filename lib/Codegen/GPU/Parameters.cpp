@@ -11,20 +11,19 @@ ArrayRef<Type> Parameters::memrefTypes(func::FuncOp task) {
   return task.getArgumentTypes().drop_back(tile::kNumTaskFields + 4);
 }
 
-LLVM::LLVMFuncOp declareKernel(Emit &e, func::FuncOp task, gpu::GPUModuleOp device, StringRef name, int64_t threads,
-                               ArrayRef<Type> more) {
+static void addMemRefTypes(Emit &e, ArrayRef<Type> memrefs, SmallVectorImpl<Type> &to) {
+  for (Type type : memrefs) {
+    to.push_back(e.pointer(kGlobal));
+    to.append(2 * cast<MemRefType>(type).getRank(), e.b.getI64Type());
+  }
+}
+
+LLVM::LLVMFuncOp declareKernel(Emit &e, ArrayRef<Type> memrefs, ArrayRef<Type> rest, gpu::GPUModuleOp device,
+                               StringRef name, int64_t threads) {
   OpBuilder &b = e.b;
   SmallVector<Type> types;
-  auto addMemRefs = [&](ArrayRef<Type> memrefs) {
-    for (Type type : memrefs) {
-      types.push_back(e.pointer(kGlobal));
-      types.append(2 * cast<MemRefType>(type).getRank(), b.getI64Type());
-    }
-  };
-  addMemRefs(Parameters::memrefTypes(task));
-  types.append(4, e.pointer(kGlobal));
-  types.append(5, b.getI64Type());
-  addMemRefs(more);
+  addMemRefTypes(e, memrefs, types);
+  llvm::append_range(types, rest);
   b.setInsertionPointToEnd(device.getBody());
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), types);
   auto kernel = LLVM::LLVMFuncOp::create(b, e.loc, name, type);
@@ -37,25 +36,35 @@ LLVM::LLVMFuncOp declareKernel(Emit &e, func::FuncOp task, gpu::GPUModuleOp devi
   return kernel;
 }
 
+LLVM::LLVMFuncOp declareKernel(Emit &e, func::FuncOp task, gpu::GPUModuleOp device, StringRef name, int64_t threads,
+                               ArrayRef<Type> more) {
+  SmallVector<Type> rest(4, e.pointer(kGlobal));
+  rest.append(5, e.b.getI64Type());
+  addMemRefTypes(e, more, rest);
+  return declareKernel(e, Parameters::memrefTypes(task), rest, device, name, threads);
+}
+
+SmallVector<Descriptor> readMemRefs(Emit &e, ArrayRef<Type> memrefs, ValueRange arguments, unsigned &next) {
+  SmallVector<Descriptor> descriptors;
+  for (Type type : memrefs) {
+    auto memref = cast<MemRefType>(type);
+    Descriptor d{memref, arguments[next++], {}, {}};
+    for (Values *to : {&d.extents, &d.strides})
+      for (int64_t i = 0; i < memref.getRank(); ++i)
+        to->push_back(e.toIndex(arguments[next++]));
+    descriptors.push_back(std::move(d));
+  }
+  return descriptors;
+}
+
 Parameters Parameters::read(Emit &e, func::FuncOp task, Block &entry, ArrayRef<Type> more) {
   unsigned next = 0;
-  auto take = [&] { return Value(entry.getArgument(next++)); };
-  auto takeMemRefs = [&](ArrayRef<Type> types, SmallVectorImpl<Descriptor> &to) {
-    for (Type type : types) {
-      auto memref = cast<MemRefType>(type);
-      Descriptor d{memref, take(), {}, {}};
-      for (Values *sizes : {&d.extents, &d.strides})
-        for (int64_t i = 0; i < memref.getRank(); ++i)
-          sizes->push_back(e.toIndex(take()));
-      to.push_back(std::move(d));
-    }
-  };
   Parameters p;
-  takeMemRefs(memrefTypes(task), p.memrefs);
+  p.memrefs = readMemRefs(e, memrefTypes(task), ValueRange(entry.getArguments()), next);
   for (Value *to :
        {&p.blocks, &p.offsets, &p.runs, &p.partials, &p.count, &p.perBatch, &p.perHead, &p.perPair, &p.parts})
-    *to = take();
-  takeMemRefs(more, p.more);
+    *to = entry.getArgument(next++);
+  p.more = readMemRefs(e, more, ValueRange(entry.getArguments()), next);
   return p;
 }
 

@@ -34,6 +34,11 @@ struct Parameters {
 /// An empty kernel with these parameters, at the end of `device`. `more`: types of its own memrefs.
 mlir::LLVM::LLVMFuncOp declareKernel(Emit &e, mlir::func::FuncOp task, mlir::gpu::GPUModuleOp device,
                                      llvm::StringRef name, int64_t threads, llvm::ArrayRef<Type> more = {});
+/// One that takes memrefs and then `rest`.
+mlir::LLVM::LLVMFuncOp declareKernel(Emit &e, llvm::ArrayRef<Type> memrefs, llvm::ArrayRef<Type> rest,
+                                     mlir::gpu::GPUModuleOp device, llvm::StringRef name, int64_t threads);
+/// The memrefs that `arguments` start with; `next` is the first argument behind them.
+llvm::SmallVector<Descriptor> readMemRefs(Emit &e, llvm::ArrayRef<Type> memrefs, ValueRange arguments, unsigned &next);
 
 } // namespace attn::cuda
 

@@ -355,6 +355,50 @@ def join(s):
         s.check(f"union: {mask}", attention(mask, lse=True, **more), ["H=2,N=700,D=32", "N=1,D=8", "N=97,M=300,D=16"])
 
 
+def steps(s, *options):
+    """Rows gathered (-1: no row, groups of heads, numbers alone) and parts merged (empty ones, NaN in empty ones, far apart)."""
+    for kind, width in (("f32", "?"), ("f32", "40"), ("f16", "?"), ("bf16", "24")):
+        x, i = f"tensor<?x?x?x{width}x{kind}>", "tensor<?x?xQxi32>"
+        for count, index in (("?", "i32"), ("7", "i64")):
+            rows = f"tensor<?x?x{count}x{index}>"
+            spec = (f"func.func @f(%x: {x}, %r: {rows}) -> {x.replace('?x?x?', f'?x?x{count}')} {{\n"
+                    f"  %out = attn.gather_rows %x[%r] : {x}, {rows} -> {x.replace('?x?x?', f'?x?x{count}')}\n"
+                    f"  return %out : {x.replace('?x?x?', f'?x?x{count}')}\n}}\n")
+            fixed = "" if width != "?" else ",D=37"
+            more = "" if count != "?" else ",W=19"
+            numbers = [(5 * k + k // 9) % 15 - 3 for k in range(2 * 6 * (7 if count == "7" else 19))]
+            files = {"r": write_npy(s.path("r.npy"), "i" if index == "i32" else "q", [2, 6, 7 if count == "7" else 19], numbers)}
+            s.check(f"gather {kind} {width} {count}", spec, f"B=2,H=3,N=11{fixed}", *options, files=files)
+    t, z, i = "tensor<?x?x?x?xf32>", "tensor<?x?x?xf32>", "tensor<?x?x?xi32>"
+    flat = f"func.func @f(%x: {z}, %r: {i}) -> {z} {{\n  %out = attn.gather_rows %x[%r] : {z}, {i} -> {z}\n  return %out : {z}\n}}\n"
+    s.check("gather numbers", flat, "H=2,N=9", *options, files={"r": write_npy(s.path("r3.npy"), "i", [1, 4, 6], [k % 11 - 1 for k in range(24)])})
+    for groups in (1, 3):
+        merge = (f"func.func @f(%o: {t}, %z: {z}) -> ({t}, {z}) {{\n  %out, %lse = attn.merge %o, %z groups({groups}) : {t}, {z} -> {t}, {z}\n"
+                 f"  return %out, %lse : {t}, {z}\n}}\n")
+        s.check(f"merge {groups}", merge, [f"B=2,G={2 * groups},N=21,Dv=40", f"B=1,G={groups},N=1,Dv=3"], *options)
+    lses = [0.0, 5.0, -INF, -INF, -INF, -INF, 3e38, -3e38, 3e38, INF, 1.0, INF]
+    values = [float("nan") if lse == -INF else k + d for k, lse in enumerate(lses) for d in range(4)]
+    files = {"o": write_npy(s.path("o.npy"), "f", [1, 3, 4, 4], values), "z": write_npy(s.path("z.npy"), "f", [1, 3, 4], lses)}
+    s.check("merge of what is far apart", merge, "", *options, files=files)
+    t = "tensor<?x?x?x24xf32>"
+    s.check("parts of keys, merged", f"""
+func.func @f(%q: {t}, %k: {t}, %v: {t}, %i: {i}, %j: {i}) -> ({t}, {z}) {{
+  %qg = attn.gather_rows %q[%i] : {t}, {i} -> {t}
+  %kg = attn.gather_rows %k[%j] : {t}, {i} -> {t}
+  %vg = attn.gather_rows %v[%j] : {t}, {i} -> {t}
+  %o, %y = attn.attention %qg, %kg, %vg mask {{
+  ^bb0(%b: index, %h: index, %r: index, %c: index):
+    %a = tensor.extract %i[%b, %h, %r] : {i}
+    %d = tensor.extract %j[%b, %h, %c] : {i}
+    %keep = arith.cmpi sle, %d, %a : i32
+    attn.yield %keep : i1
+  }} : {t}, {t}, {t} -> {t}, {z}
+  %out, %lse = attn.merge %o, %y groups(2) : {t}, {z} -> {t}, {z}
+  return %out, %lse : {t}, {z}
+}}
+""", ["B=2,H=3,G=6,N=40,M=40,W=13,D=24", "H=2,G=4,N=300,M=300,D=24"], *options)
+
+
 def large_scores(s):
     """C19: biases of -3.4e38, -1e4, -inf and +inf, scores far from 0; the running maximum loses no row."""
     add = index_region(["%x = tensor.extract %bias[%i, %j] : tensor<?x?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CPU"))
-from cases import MASKS, INF, TWICE, overflow_files
+from cases import MASKS, INF, TWICE, overflow_files, steps as steps_on
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
 
@@ -38,6 +38,11 @@ def masks(s):
     for number, name in enumerate(MASKS):
         for element in (("bf16", "f16")[number % 2], "f32"):
             s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), sizes, EMULATED)
+
+
+def steps(s):
+    """The steps around attention, as on a CPU; between them and attention no host takes part."""
+    steps_on(s, EMULATED)
 
 
 def head_dims(s):

@@ -56,7 +56,7 @@ int64_t Function::addTensor(const char *name, int64_t role, std::vector<int64_t>
 }
 
 int64_t Function::addSymbol(const char *name) {
-  symbols.push_back({addString(name)});
+  symbols.push_back({addString(name), {}});
   return -static_cast<int64_t>(symbols.size());
 }
 
@@ -71,7 +71,7 @@ const AttnFunction *Function::table() {
   head.abi_version = ATTN_ABI_VERSION;
   head.num_tensors = tensors.size();
   head.num_symbols = symbols.size();
-  head.num_kernels = kernels.size();
+  head.num_kernels = head.num_steps = kernels.size();
   head.threads = threads;
   head.device = ATTN_CPU;
   for (const AttnTensor &tensor : tensors)
@@ -84,6 +84,11 @@ const AttnFunction *Function::table() {
       append(flat, symbol);
     for (const AttnKernel &kernel : kernels)
       append(flat, kernel);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      AttnStep step = {};
+      step.kernel = k;
+      append(flat, step);
+    }
   }
   return reinterpret_cast<const AttnFunction *>(flat.data());
 }

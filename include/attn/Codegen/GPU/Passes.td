@@ -15,7 +15,10 @@ def ConvertAttnTileToGPU : Pass<"convert-attn-tile-to-gpu", "::mlir::ModuleOp"> 
     between plans of two batches and of two heads, and between partial results of two pairs. The grid has one dimension:
     all blocks of the first pair, then those of the next.
 
-    Post-condition: no attn_tile op is left but `kernel` and `launch`.
+    The code of a step becomes a kernel, too, that takes its memrefs and the number of units; a thread has the units that its
+    number in the grid, and steps of the grid's size from there, name.
+
+    Post-condition: no attn_tile op is left but `kernel`, `launch` and `step`.
   }];
   let options = [
     Option<"tensorCores", "tensor-cores", "bool", "true", "multiply f16 and bf16 by mma.sync (sm_80)">,

@@ -1,6 +1,6 @@
 //===- AttnDialect.cpp - Registration of the attn dialect -------------------===//
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnSteps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -32,6 +32,10 @@ void AttnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "attn/Dialect/Attn/IR/AttnOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/Dialect/Attn/IR/AttnSteps.cpp.inc"
       >();
   addInterfaces<AttnFoldInterface>();
 }

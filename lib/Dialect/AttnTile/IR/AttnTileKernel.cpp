@@ -135,8 +135,7 @@ LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Launch
 //===----------------------------------------------------------------------===//
 
-/// Does a task read or write this tensor through a memref of this type? Booleans lie in bytes.
-static bool agree(Type tensor, Type memref) {
+bool attn::tile::agree(Type tensor, Type memref) {
   auto from = cast<RankedTensorType>(tensor);
   auto to = cast<MemRefType>(memref);
   Type element = from.getElementType();
@@ -144,6 +143,22 @@ static bool agree(Type tensor, Type memref) {
     element = IntegerType::get(tensor.getContext(), 8);
   return element == to.getElementType() && succeeded(verifyCompatibleShape(from.getShape(), to.getShape()));
 }
+
+static attn::AttentionTensors tensorsOf(LaunchOp op) {
+  OperandRange inputs = op.getInputs();
+  ResultRange outputs = op.getOutputs();
+  return {inputs[0],
+          inputs[1],
+          inputs[2],
+          outputs[0],
+          outputs.size() > 1 ? Value(outputs[1]) : Value(),
+          op.getJoinedOutput(),
+          op.getJoinedLse()};
+}
+
+SmallVector<attn::ExtentTie> LaunchOp::getExtentTies() { return tensorsOf(*this).getExtentTies(); }
+
+SmallVector<Value> LaunchOp::getContiguous() { return tensorsOf(*this).getContiguous(); }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());

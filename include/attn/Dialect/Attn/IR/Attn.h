@@ -2,6 +2,7 @@
 #ifndef ATTN_DIALECT_ATTN_IR_ATTN_H
 #define ATTN_DIALECT_ATTN_IR_ATTN_H
 
+#include "attn/Dialect/Attn/IR/ExtentTie.h"
 #include "attn/Dialect/Attn/IR/Interval.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"

@@ -25,4 +25,22 @@ def MaskOpInterface : OpInterface<"MaskOpInterface"> {
   ];
 }
 
+def CompiledOpInterface : OpInterface<"CompiledOpInterface"> {
+  let cppNamespace = "::attn";
+  let description = [{
+    An op that a compiled function runs: attention, or one of the steps around it. Its operands and results are ranked tensors.
+    A function of such ops gets its C interface, and the extents of what is between them, from this alone.
+  }];
+  let methods = [
+    InterfaceMethod<"Which dimensions of its operands and results have one extent, and which extents follow from others.",
+      "::llvm::SmallVector<::attn::ExtentTie>", "getExtentTies">,
+    InterfaceMethod<"The operands and results whose last dimension has to have stride 1.",
+      "::llvm::SmallVector<::mlir::Value>", "getContiguous">,
+    InterfaceMethod<"Which extents have to be multiples of others, besides what a kernel of attention asks of its heads.",
+      "::llvm::SmallVector<::attn::ExtentMultiple>", "getMultiples", (ins), "", "return {};">,
+    InterfaceMethod<"Of an operand of integers that are indices: the dimension that they index. Random inputs ask.",
+      "::std::optional<::attn::ExtentPlace>", "getIndexed", (ins "::mlir::Value":$operand), "", "return std::nullopt;">,
+  ];
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNINTERFACES_TD

@@ -8,6 +8,7 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnPredicates.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 
 def Attn_ScaleAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "floating-point number"> {
   let storageType = "::mlir::FloatAttr";
@@ -16,7 +17,8 @@ def Attn_ScaleAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "floa
 }
 
 def Attn_AttentionOp : Attn_Op<"attention", [
-    Pure, SingleBlock, AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    Pure, SingleBlock, AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
+    DeclareOpInterfaceMethods<CompiledOpInterface>]> {
   let summary = "Softmax attention over the keys that a predicate keeps";
   let description = [{
     For every batch b, query head h and query row r with position i (`align`), over all key positions j:

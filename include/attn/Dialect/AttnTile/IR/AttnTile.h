@@ -6,6 +6,7 @@
 #ifndef ATTN_DIALECT_ATTNTILE_IR_ATTNTILE_H
 #define ATTN_DIALECT_ATTNTILE_IR_ATTNTILE_H
 
+#include "attn/Dialect/Attn/IR/Attn.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -34,6 +35,9 @@ struct KernelConfig {
 
   mlir::DictionaryAttr toAttr(mlir::MLIRContext *context) const;
 };
+
+/// Does code read or write a tensor of type `tensor` through a memref of type `memref`? Booleans lie in bytes.
+bool agree(mlir::Type tensor, mlir::Type memref);
 
 } // namespace attn::tile
 

@@ -6,6 +6,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 
 class AttnTile_Op<string mnemonic, list<Trait> traits = []> : Op<AttnTile_Dialect, mnemonic, traits>;
 
@@ -45,7 +46,8 @@ def AttnTile_KernelOp : AttnTile_Op<"kernel", [Symbol, DeclareOpInterfaceMethods
   }];
 }
 
-def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<CompiledOpInterface>]> {
   let summary = "Run a kernel over whole tensors";
   let description = [{
     Operands are query, key, value, then the captured tensors in the order of the kernel's task function; results are the
@@ -61,6 +63,41 @@ def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, AttrSizedOperandSegments, D
   let assemblyFormat = [{
     $kernel `(` $inputs `)` (`join` `(` $joinedOutput^ `,` $joinedLse `:` type($joinedOutput) `,` type($joinedLse) `)`)?
     attr-dict `:` functional-type($inputs, $outputs)
+  }];
+}
+
+def AttnTile_StepOp : AttnTile_Op<"step", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<CompiledOpInterface>]> {
+  let summary = "Run a function over whole tensors, unit by unit";
+  let description = [{
+    `code` is a function of the memrefs of all inputs, then of all outputs, and the number of a unit. It computes that unit's part of the
+    outputs, whatever the others do: the runtime shares units out to threads, on a GPU one to each. `units` are triples (tensor,
+    dimension, size): there are as many units as the product, over the triples, of the extent of that dimension divided by size,
+    rounded up, and the last triple varies fastest. Tensors are numbered inputs first.
+
+    `extents` has an array for each tie of extents: its name, pairs of tensor and dimension, and, where the extent follows from
+    another one, the five numbers (tensor, dimension, times, plus, by) of (extent * times + plus) floordiv by. The tensors of
+    `contiguous` have a last stride of 1. `multiples` are quadruples: the extent (tensor, dimension) is a multiple of the other.
+
+    - T22: `code` is a function of memrefs of these tensors and an index, and returns nothing
+    - T23: `units` are triples of a tensor, a dimension of it and a number from 1 up; `multiples` are pairs of such places
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$code, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$units,
+                       ArrayAttr:$extents, DenseI64ArrayAttr:$unitStride, DenseI64ArrayAttr:$multipleExtents);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{
+    $code `(` $inputs `)` `units` `(` $units `)` `extents` `(` $extents `)` `contiguous` `(` $unitStride `)`
+    `multiples` `(` $multipleExtents `)` attr-dict
+    `:` functional-type($inputs, $outputs)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Input or output by number.
+    ::mlir::Value getTensor(int64_t number);
+    /// `extents` and `contiguous` as another op states them of the same tensors, in the same order.
+    static ::mlir::ArrayAttr encodeExtents(::attn::CompiledOpInterface op);
+    static ::mlir::DenseI64ArrayAttr encodeContiguous(::attn::CompiledOpInterface op);
+    static ::mlir::DenseI64ArrayAttr encodeMultiples(::attn::CompiledOpInterface op);
   }];
 }
 

@@ -1,0 +1,89 @@
+//===- AttnSteps.td - What stands around attention -----------*- tablegen -*-===//
+//
+// Steps of a compiled function: rows moved to where attention is dense, and results put together. All constraints that a
+// step has on extents are its `getExtentTies`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_DIALECT_ATTN_IR_ATTNSTEPS_TD
+#define ATTN_DIALECT_ATTN_IR_ATTNSTEPS_TD
+
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "attn/Dialect/Attn/IR/AttnDialect.td"
+include "attn/Dialect/Attn/IR/AttnInterfaces.td"
+
+// An op that a compiled function runs between attentions.
+class Attn_Step<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompiledOpInterface>] # traits> {
+  let hasVerifier = 1;
+}
+
+def Attn_Numbers : RankedTensorOf<[F32, F16, BF16]>;
+def Attn_Rows : RankedTensorOf<[I32, I64]>;
+
+// A step with an operand of indices, and groups of heads.
+class Attn_IndexingStep<string mnemonic, list<Trait> traits = []>
+    : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompiledOpInterface, ["getIndexed", "getMultiples"]>] # traits> {
+  let hasVerifier = 1;
+}
+
+def Attn_GatherRowsOp : Attn_IndexingStep<"gather_rows"> {
+  let summary = "Rows of a tensor by number";
+  let description = [{
+    ```
+    output[b, g, w, :] = input[b, g floordiv (G / H), rows[b, g, w], :], or 0 where rows[b, g, w] is outside [0, N)
+    ```
+
+    Shapes: input [B, H, N, D] or [B, H, N] (one number a row), rows [B, G, W], output [B, G, W, D] or [B, G, W]. G, the groups, is a
+    multiple of H: a head may be gathered several times, once for each cluster or round. A row of -1 is no row.
+
+    ```mlir
+    %g = attn.gather_rows %x[%rows] : tensor<?x?x?x64xf32>, tensor<?x?x?xi32> -> tensor<?x?x?x64xf32>
+    ```
+
+    Masks of attention over gathered rows speak of places in the list; they capture `rows` to ask for original positions.
+
+    Constraints
+    - E1: dimensions of one name have one extent; an extent that another one divides is a multiple of it
+    - E2: what is computed from numbers has their element type: f32, f16 or bf16
+    - E3: input has rank 3 or 4, rows rank 3, output the rank of input
+  }];
+  let arguments = (ins Attn_Numbers:$input, Attn_Rows:$rows);
+  let results = (outs Attn_Numbers:$output);
+  let assemblyFormat = "$input `[` $rows `]` attr-dict `:` type($input) `,` type($rows) `->` type($output)";
+}
+
+def Attn_MergeOp : Attn_Step<"merge"> {
+  let summary = "Results of attention over disjoint keys, put together";
+  let description = [{
+    Group g = h * R + r has the attention of head h over part r of the keys. With z = lses[b, g, n] and o = outputs[b, g, n, :],
+
+    ```
+    lse[b, h, n]       = log sum_r exp(z)
+    output[b, h, n, :] = sum_r exp(z - lse[b, h, n]) * o
+    ```
+
+    as one softmax over all keys. A part with z = -inf takes no part, not even by a NaN; where all have, output is 0 and lse -inf.
+    A key that two parts share counts twice.
+
+    Shapes: outputs [B, H * R, N, Dv], lses [B, H * R, N] in f32, output [B, H, N, Dv], lse [B, H, N] in f32. R is `groups`.
+
+    ```mlir
+    %o, %z = attn.merge %os, %zs groups(4) : tensor<?x?x?x64xf32>, tensor<?x?x?xf32> -> tensor<?x?x?x64xf32>, tensor<?x?x?xf32>
+    ```
+
+    Constraints
+    - E1, E2
+    - E4: outputs has rank 4, lses rank 3 of f32; groups is at least 1
+
+    Source: Kitaev et al., Reformer (2020), rounds of hashing; Dao et al., FlashAttention (2022).
+  }];
+  let arguments = (ins Attn_Numbers:$outputs, Attn_Numbers:$lses, I64Attr:$groups);
+  let results = (outs Attn_Numbers:$output, Optional<Attn_Numbers>:$lse);
+  let assemblyFormat = [{
+    $outputs `,` $lses `groups` `(` $groups `)` attr-dict `:` type($outputs) `,` type($lses) `->` type(results)
+  }];
+}
+
+#endif // ATTN_DIALECT_ATTN_IR_ATTNSTEPS_TD

@@ -1,0 +1,82 @@
+//===- Steps.cpp - The code of a step, a unit to each thread --------------===//
+#include "Kernel.h"
+#include "Parameters.h"
+#include "attn/Runtime/Device.h"
+#include "attn/Support/Names.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace attn::cuda {
+namespace {
+
+/// Turns accesses of memrefs that `descriptors` describes into loads and stores.
+class AccessLowering {
+public:
+  AccessLowering(const llvm::DenseMap<Value, Descriptor> &descriptors) : descriptors(descriptors) {}
+
+  LogicalResult lower(Operation *op) {
+    OpBuilder b(op);
+    Emit e(b, op->getLoc());
+    if (auto load = dyn_cast<memref::LoadOp>(op))
+      load.replaceAllUsesWith(e.load(load.getType(), find(load.getMemRef()).address(e, load.getIndices())));
+    else if (auto store = dyn_cast<memref::StoreOp>(op))
+      e.store(store.getValueToStore(), find(store.getMemRef()).address(e, store.getIndices()));
+    else if (auto dim = dyn_cast<memref::DimOp>(op); dim && dim.getConstantIndex())
+      dim.replaceAllUsesWith(find(dim.getSource()).extents[*dim.getConstantIndex()]);
+    else
+      return op->emitError("is an access of memory that no GPU code is known for");
+    op->erase();
+    return success();
+  }
+
+private:
+  const Descriptor &find(Value memref) const { return descriptors.find(memref)->second; }
+
+  const llvm::DenseMap<Value, Descriptor> &descriptors;
+};
+
+/// Takes the units of a thread: its own number, then those a grid further on.
+scf::ForOp forUnits(Emit &e, Value units) {
+  auto wide = [&](Value v) { return e.toIndex(v); };
+  Value threads = e.index(ATTN_STEP_THREADS), type = wide(NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type()));
+  Value first = e.add(e.mul(type, threads), wide(e.thread()));
+  Value grid = e.mul(wide(NVVM::GridDimXOp::create(e.b, e.loc, e.b.getI32Type())), threads);
+  return scf::ForOp::create(e.b, e.loc, first, e.toIndex(units), grid);
+}
+
+} // namespace
+
+LogicalResult makeStepKernel(func::FuncOp code, gpu::GPUModuleOp device) {
+  OpBuilder b(code.getContext());
+  Emit e(b, code.getLoc());
+  ArrayRef<Type> memrefs = code.getArgumentTypes().drop_back();
+  LLVM::LLVMFuncOp kernel =
+      declareKernel(e, memrefs, {b.getI64Type()}, device, getDeviceName(code.getName()), ATTN_STEP_THREADS);
+  ValueRange arguments(kernel.getArguments());
+  unsigned next = 0;
+  SmallVector<Descriptor> read = readMemRefs(e, memrefs, arguments, next);
+  scf::ForOp loop = forUnits(e, arguments[next]);
+  LLVM::ReturnOp::create(b, e.loc, ValueRange());
+  llvm::DenseMap<Value, Descriptor> descriptors;
+  for (auto [argument, descriptor] : llvm::zip(code.getArguments(), read))
+    descriptors.try_emplace(argument, descriptor);
+  b.setInsertionPointToStart(loop.getBody());
+  IRMapping map;
+  map.map(code.getArguments().back(), loop.getInductionVar());
+  for (Operation &op : code.getBody().front().without_terminator())
+    b.clone(op, map);
+  SmallVector<Operation *> accesses;
+  loop.walk([&](Operation *op) {
+    if (isa<memref::MemRefDialect>(op->getDialect()))
+      accesses.push_back(op);
+  });
+  AccessLowering lowering(descriptors);
+  for (Operation *access : accesses)
+    if (failed(lowering.lower(access)))
+      return failure();
+  code.eraseBody(); // what remains says which tensors the step takes
+  return success();
+}
+
+} // namespace attn::cuda

@@ -1,0 +1,21 @@
+//===- Steps.cpp - Which step is evaluated by what --------------------------===//
+#include "Steps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace attn::reference {
+
+template <typename T>
+std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &environment, const Magnitudes &known) {
+  Operands<T> operands(environment, known);
+  return llvm::TypeSwitch<Operation *, std::optional<StepResults<T>>>(op)
+      .Case([&](GatherRowsOp op) { return evaluateGatherRows(op, operands); })
+      .Case([&](MergeOp op) { return evaluateMerge(op, operands); })
+      .Default(std::nullopt);
+}
+
+template std::optional<StepResults<double>> evaluateStep(Operation *, const Environment &, const Magnitudes &);
+template std::optional<StepResults<float>> evaluateStep(Operation *, const Environment &, const Magnitudes &);
+
+} // namespace attn::reference

@@ -1,0 +1,61 @@
+//===- TileSteps.cpp - Steps around attention to code over memrefs --------===//
+#include "Steps/Steps.h"
+#include "attn/Tiling/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace attn {
+#define GEN_PASS_DEF_TILESTEPS
+#include "attn/Tiling/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// Fills the code of `op`; failure where there is none for it.
+LogicalResult buildCode(StepBuilder &s, Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](GatherRowsOp op) { return buildGatherRows(s, op), success(); })
+      .Case([&](MergeOp op) { return buildMerge(s, op), success(); })
+      .Default([](Operation *op) { return op->emitError("is a step that no code is known for"); });
+}
+
+struct TileSteps : impl::TileStepsBase<TileSteps> {
+  using Base::Base;
+
+  LogicalResult tile(CompiledOpInterface op, const std::string &name) {
+    auto function = op->getParentOfType<func::FuncOp>();
+    if (!function)
+      return op->emitError("stands outside a function");
+    OpBuilder b(function);
+    StepBuilder step(b, op, name, lanes);
+    if (failed(buildCode(step, op)))
+      return failure();
+    step.finish();
+    b.setInsertionPoint(op);
+    auto launch = tile::StepOp::create(b, op.getLoc(), op->getResultTypes(), name, op->getOperands(),
+                                       b.getDenseI64ArrayAttr(step.getUnits()), tile::StepOp::encodeExtents(op),
+                                       tile::StepOp::encodeContiguous(op), tile::StepOp::encodeMultiples(op));
+    op->replaceAllUsesWith(launch);
+    op.erase();
+    return success();
+  }
+
+  void runOnOperation() override {
+    SmallVector<CompiledOpInterface> ops;
+    getOperation().walk([&](CompiledOpInterface op) {
+      if (!isa<AttentionOp, tile::LaunchOp, tile::StepOp>(op))
+        ops.push_back(op);
+    });
+    llvm::DenseMap<Operation *, unsigned> count;
+    for (CompiledOpInterface op : ops) {
+      Operation *fn = op->getParentOp();
+      std::string name = (SymbolTable::getSymbolName(fn).getValue() + ".s" + Twine(count[fn]++)).str();
+      if (failed(tile(op, name)))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace attn
