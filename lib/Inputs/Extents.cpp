@@ -130,6 +130,8 @@ llvm::Error ExtentTable::setDefaults(int64_t tokens, StringRef option) {
     Class &target = classes[entry.second];
     if (hasRule(entry.second))
       continue;
+    if (target.extent < 0 && target.base == "N" && target.name != "N") // tokens of another tensor
+      target.extent = extentOf("N");
     for (auto [name, from] : copies)
       if (target.extent < 0 && target.base == name && extentOf(from) >= 0)
         target.extent = extentOf(from);

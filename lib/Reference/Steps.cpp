@@ -10,6 +10,7 @@ template <typename T>
 std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &environment, const Magnitudes &known) {
   Operands<T> operands(environment, known);
   return llvm::TypeSwitch<Operation *, std::optional<StepResults<T>>>(op)
+      .Case([&](ComputeOp op) { return evaluateCompute(op, operands); })
       .Case([&](GatherRowsOp op) { return evaluateGatherRows(op, operands); })
       .Case([&](MergeOp op) { return evaluateMerge(op, operands); })
       .Default(std::nullopt);

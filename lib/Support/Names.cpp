@@ -157,9 +157,10 @@ StringRef getExtentLetter(StringRef extent) {
       .Case("key/value heads", "Hkv")
       .Case("groups", "G")
       .Cases({"tokens", "queries"}, "N")
-      .Case("keys", "M")
+      .Cases({"keys", "output tokens"}, "M")
       .Case("rows", "W")
-      .Case("head_dim", "D")
+      .Cases({"head_dim", "output head_dim"}, "D")
+      .Case("output heads", "G")
       .Case("value head_dim", "Dv")
       .Case("features", "F")
       .Default("");

@@ -15,6 +15,7 @@ namespace {
 /// Fills the code of `op`; failure where there is none for it.
 LogicalResult buildCode(StepBuilder &s, Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ComputeOp op) { return buildCompute(s, op), success(); })
       .Case([&](GatherRowsOp op) { return buildGatherRows(s, op), success(); })
       .Case([&](MergeOp op) { return buildMerge(s, op), success(); })
       .Default([](Operation *op) { return op->emitError("is a step that no code is known for"); });

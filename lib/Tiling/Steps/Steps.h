@@ -6,6 +6,7 @@
 
 namespace attn {
 
+void buildCompute(StepBuilder &s, ComputeOp op);
 void buildGatherRows(StepBuilder &s, GatherRowsOp op);
 void buildMerge(StepBuilder &s, MergeOp op);
 

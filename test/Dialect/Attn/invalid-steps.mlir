@@ -63,3 +63,113 @@ func.func @lse(%o: tensor<2x8x?x64xf16>, %z: tensor<2x8x?xf16>) {
   %0 = attn.merge %o, %z groups(2) : tensor<2x8x?x64xf16>, tensor<2x8x?xf16> -> tensor<2x4x?x64xf16>
   return
 }
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{has 1 maps for 1 inputs and the output; give one for each (E5)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{for operand 0, 'tensor<?x?x?x64xf32>'; give one of 4 loops and 4 indices (E5)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n)>, affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{number the loops so that it is the first of them, in order (E5)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n, d)>, affine_map<(b, h, n, d) -> (b, h, d, n)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{has an index that is no sum of loops times numbers from 0 up in the map affine_map<(d0, d1, d2, d3) -> (d0, d1, d2 floordiv 2, d3)>; write it as one (E6)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n floordiv 2, d)>, affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{has an index that is no sum of loops times numbers from 0 up}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d, m) -> (b, h, m - n, d)>, affine_map<(b, h, n, d, m) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{has a block of 1 arguments; it takes an f32 for each of 1 inputs and one for the total (E7)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n, d)>, affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{has a loop, d4, whose extent no tensor tells; write it in extents (E8)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d, m) -> (b, h, n, d)>, affine_map<(b, h, n, d, m) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t) {
+  // expected-error@+1 {{has extents of 2 loops; give one, or -1, for each of 4 (E8)}}
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n, d)>, affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) extents([1, 2]) {
+  ^bb0(%x0: f32, %t: f32):
+    attn.result %x0 : f32
+  } : !t -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @compute(%x: !t, %r: tensor<?xf32>) {
+  %0 = attn.compute(%x) maps([affine_map<(b, h, n, d) -> (b, h, n, d)>, affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%x0: f32, %t: f32):
+    %c = arith.constant 0 : index
+    // expected-error@+1 {{cannot stand in attn.compute; use arith and math ops on scalars (E7)}}
+    %y = tensor.extract %r[%c] : tensor<?xf32>
+    attn.result %y : f32
+  } : !t -> !t
+  return
+}

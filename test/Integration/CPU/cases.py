@@ -399,6 +399,34 @@ func.func @f(%q: {t}, %k: {t}, %v: {t}, %i: {i}, %j: {i}) -> ({t}, {z}) {{
 """, ["B=2,H=3,G=6,N=40,M=40,W=13,D=24", "H=2,G=4,N=300,M=300,D=24"], *options)
 
 
+def compute(s, *options):
+    """Sums over the elements of tensors: projections, strided convolutions, norms, means, without a sum; vectors and not, odd sizes."""
+    multiply = "  ^bb0(%x: f32, %y: f32, %total: f32):\n    %xy = arith.mulf %x, %y : f32\n    %sum = arith.addf %total, %xy : f32\n    attn.result %sum : f32\n"
+    square = "  ^bb0(%x: f32, %total: f32):\n    %xx = arith.mulf %x, %x : f32\n    %sum = arith.addf %total, %xx : f32\n    attn.result %sum : f32\n"
+    bend = ("  ^bb0(%x: f32, %y: f32, %total: f32):\n    %c = arith.constant 0.5 : f32\n    %e = math.exp %x : f32\n    %z = arith.mulf %y, %c : f32\n"
+            "    %o = arith.subf %e, %z : f32\n    attn.result %o : f32\n")
+    def text(maps, body, types, out, more=""):
+        loops = "(b, h, n, d" + "".join(f", {x}" for x in more) + ")"
+        arguments = ", ".join(f"%a{k}: {t}" for k, t in enumerate(types))
+        listed = ", ".join(f"affine_map<{loops} -> ({m})>" for m in maps)
+        return (f"func.func @f({arguments}) -> {out} {{\n  %out = attn.compute({', '.join(f'%a{k}' for k in range(len(types)))}) maps([{listed}]) initial(0.0) {{\n{body}"
+                f"  }} : {', '.join(types)} -> {out}\n  return %out : {out}\n}}\n")
+    for kind in ("f32", "f16", "bf16"):
+        for d in ("64", "37", "5"):
+            t = f"tensor<?x?x?x{d}x{kind}>"
+            own = "b, h, n, d"
+            s.check(f"project, {kind}, {d}", text(["n, k", "b, h, k, d", own], multiply, [f"tensor<9x?x{kind}>", t], f"tensor<?x?x9x{d}x{kind}>", "k"),
+                    ["B=2,H=3,N=33", "B=1,H=1,N=1"], *options)
+            s.check(f"convolve, {kind}, {d}", text(["b, h, n * 3 + c, k", "h, k, c, d", own], multiply, [t, f"tensor<?x{d}x3x{d}x{kind}>"], t, "kc"),
+                    ["B=2,H=2,N=20", "B=1,H=1,N=3", "B=1,H=1,N=2"], *options)
+            s.check(f"without a sum, {kind}, {d}", text([own, own, own], bend, [t, t], t), ["B=2,H=3,N=33", "B=1,H=1,N=1", "B=1,H=2,N=0"], *options)
+            s.check(f"columns, {kind}, {d}", text(["b, h, n, k", "d, k", own], multiply, [t, f"tensor<11x{d}x{kind}>"], f"tensor<?x?x?x11x{kind}>", "k"), "B=1,H=2,N=9", *options)
+    norms = text(["b, h, n, d", "b, h, n"], square, ["tensor<?x?x?x40xf32>"], "tensor<?x?x?xf32>")
+    s.check("norms", norms, "B=2,H=2,N=19", *options)
+    mean = text(["b, h, n * 4 + c, d", "b, h, n, d"], square, ["tensor<?x?x?x40xf32>"], "tensor<?x?x?x40xf32>", "c").replace("initial(0.0)", "initial(1.5) extents([-1, -1, -1, -1, 4])")
+    s.check("blocks", mean, ["B=2,H=2,N=19", "N=3,H=1", "N=4,H=1"], *options)
+
+
 def large_scores(s):
     """C19: biases of -3.4e38, -1e4, -inf and +inf, scores far from 0; the running maximum loses no row."""
     add = index_region(["%x = tensor.extract %bias[%i, %j] : tensor<?x?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])

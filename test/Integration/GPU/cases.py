@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CPU"))
-from cases import MASKS, INF, TWICE, overflow_files, steps as steps_on
+from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, steps as steps_on
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
 
@@ -43,6 +43,11 @@ def masks(s):
 def steps(s):
     """The steps around attention, as on a CPU; between them and attention no host takes part."""
     steps_on(s, EMULATED)
+
+
+def compute(s):
+    """Sums over the elements of tensors, an element of the output to each thread."""
+    compute_on(s, EMULATED)
 
 
 def head_dims(s):

@@ -86,4 +86,62 @@ def Attn_MergeOp : Attn_Step<"merge"> {
   }];
 }
 
+def Attn_ComputeOp : Attn_Step<"compute", [SingleBlock]> {
+  let summary = "Sums over the elements of tensors, in nested loops";
+  let description = [{
+    Loops d0, d1, ... run over extents that the tensors give. `maps` say at which indices of an input, and last of the output, they
+    read and write. The output's map is its own loops in order, (d0, ..., dP-1); the others are summed over, the last one fastest:
+
+    ```
+    total = initial; for dP, dP+1, ...: total = body(inputs[0][map(d)], inputs[1][map(d)], ..., total);  output[d0, ..., dP-1] = total
+    ```
+
+    The body works on f32, whatever the tensors hold. An index may be any affine expression with factors from 0 up, as of a
+    strided convolution, `(d2 * 3 + d4)`; an output extent that only such indices have is the largest that stays inside. `extents`
+    gives the extent of loops that no tensor tells (-1: a tensor does).
+
+    ```mlir
+    // Linformer: keys projected along the tokens, E k
+    %kp = attn.compute(%e, %k) maps([affine_map<(b, h, p, d, n) -> (p, n)>, affine_map<(b, h, p, d, n) -> (b, h, n, d)>,
+                                     affine_map<(b, h, p, d, n) -> (b, h, p, d)>]) initial(0.0) {
+    ^bb0(%x: f32, %y: f32, %total: f32):
+      %xy = arith.mulf %x, %y : f32
+      %sum = arith.addf %total, %xy : f32
+      attn.result %sum : f32
+    } : tensor<256x?xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x256x64xf32>
+    ```
+
+    Constraints
+    - E5: there is a map for each input and one for the output, all of the same loops; the output's is its own loops in order
+    - E6: indices are loops, multiplied by numbers from 0 up, and sums of these
+    - E7: the block takes an f32 for each input and the total, and holds arith and math ops that give one f32
+    - E8: the extent of every loop is told by a tensor, by `extents`, or, of the output, by what stays inside
+  }];
+  let arguments = (ins Variadic<Attn_Numbers>:$inputs, AffineMapArrayAttr:$maps, F32Attr:$initial,
+                       OptionalAttr<DenseI64ArrayAttr>:$extents);
+  let results = (outs Attn_Numbers:$output);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $inputs `)` `maps` `(` $maps `)` `initial` `(` $initial `)` (`extents` `(` $extents^ `)`)? $body attr-dict
+    `:` type($inputs) `->` type($output)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::SmallVector<::mlir::AffineMap> getIndexMaps();
+    unsigned getNumLoops() { return getIndexMaps().back().getNumDims(); }
+    unsigned getNumOutputLoops() { return ::llvm::cast<::mlir::RankedTensorType>(getOutput().getType()).getRank(); }
+    /// The inputs, then the output.
+    ::mlir::SmallVector<::mlir::Value> getTensors();
+    /// Where a tensor tells the extent of a loop.
+    ::std::optional<::attn::ExtentPlace> getPlace(unsigned loop);
+    /// A number, where `extents` or a type has it; else -1.
+    int64_t getKnownExtent(unsigned loop);
+  }];
+}
+
+def Attn_ResultOp : Attn_Op<"result", [Pure, Terminator, HasParent<"::attn::ComputeOp">]> {
+  let summary = "Ends the body of attn.compute with the new total";
+  let arguments = (ins F32:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNSTEPS_TD
