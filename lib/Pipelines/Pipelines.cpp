@@ -1,5 +1,6 @@
 //===- Pipelines.cpp - One function per arrow -----------------------------===//
 #include "attn/Pipelines/Pipelines.h"
+#include "CheckSpec.h"
 
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Codegen/GPU/Passes.h"
@@ -153,12 +154,16 @@ void registerPipelines() {
   static PassPipelineRegistration<GPUPipelineOptions> gpu("attn-to-gpu", "attn to warp code of a GPU", buildToGPU);
 }
 
+std::vector<std::string> entryNames(func::FuncOp func) {
+  std::string name = func.getName().str();
+  return {name, name + "_plan", name + "_run"};
+}
+
 std::vector<std::string> entryNames(ModuleOp spec) {
   std::vector<std::string> names;
-  for (auto fn : spec.getOps<func::FuncOp>())
-    if (!fn.isPrivate())
-      for (const char *suffix : {"", "_plan", "_run"})
-        names.push_back(fn.getName().str() + suffix);
+  for (auto func : spec.getOps<func::FuncOp>())
+    if (!func.isPrivate())
+      llvm::append_range(names, entryNames(func));
   return names;
 }
 
@@ -200,6 +205,8 @@ static FailureOr<NativeModule> lowerHost(ModuleOp module, const CompileOptions &
 }
 
 FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &options) {
+  if (failed(checkSpec(spec)))
+    return failure();
   OwningOpRef<ModuleOp> module = spec.clone();
   FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/false);
   if (failed(device))
@@ -215,6 +222,8 @@ FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &o
 }
 
 FailureOr<std::string> compileToPTX(ModuleOp spec, const CompileOptions &options) {
+  if (failed(checkSpec(spec)))
+    return failure();
   OwningOpRef<ModuleOp> module = spec.clone();
   FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/true);
   if (failed(device))
@@ -249,6 +258,8 @@ static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp spec, const CompileOp
 }
 
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
+  if (failed(checkSpec(spec)))
+    return failure();
   if (options.gpu)
     return compileToHostOfGPU(spec, options);
   std::vector<std::string> entries = entryNames(spec);

@@ -126,7 +126,8 @@ Error readOptions(const Options &given, attn::RunOptions &options) {
     return fail("--threads=" + Twine(given.threads) + " should be at least 1");
   if (given.bench.getNumOccurrences()) {
     options.benchSeconds = 1;
-    if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) || options.benchSeconds <= 0))
+    if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) ||
+                                 !(options.benchSeconds > 0 && options.benchSeconds < 1e6)))
       return fail("--bench=" + given.bench + " should be a number of seconds");
   }
   if (Error error = readSchedule(given, options))

@@ -9,6 +9,7 @@
 
 #include "attn/Schedule/Schedule.h"
 #include "attn/Target/Object.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -41,7 +42,8 @@ void buildLLVM(mlir::OpPassManager &pm, const CompileOptions &options);
 /// Names the pipelines for command lines: attn-to-tile, attn-to-cpu, attn-to-llvm, attn-to-gpu.
 void registerPipelines();
 
-/// What a compiled module exports: NAME, NAME_plan and NAME_run of every function.
+/// What a compiled function, and a module of them, exports: NAME, NAME_plan and NAME_run.
+std::vector<std::string> entryNames(mlir::func::FuncOp func);
 std::vector<std::string> entryNames(mlir::ModuleOp spec);
 
 /// Warp code -> C entry points whose kernels a device runs. The gpu.module has to be gone by then.
