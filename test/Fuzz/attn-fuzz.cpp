@@ -38,7 +38,7 @@ cl::opt<double> shrinking("shrink", cl::desc("Seconds to make a failing case sma
 cl::opt<std::string> folder("out", cl::desc("Folder for the spec and the inputs of a failing case"),
                             cl::init("attn-fuzz-failure"), cl::cat(category));
 
-constexpr unsigned kTimeout = 60; // of one case
+constexpr unsigned kTimeout = 180; // of one case; under a sanitizer some take 20 s of a free core
 
 /// The failing case as small as it gets, as text, as files and as a command.
 void report(uint64_t number, const Case &drawn, const Outcome &outcome) {
