@@ -203,6 +203,8 @@ Error writePicture(ModuleOp module, const CompileRequest &request, llvm::raw_ost
   llvm::Expected<MaskInputs> inputs = makeMaskInputs(functions.front(), request.inputs);
   if (!inputs)
     return inputs.takeError();
+  if (inputs->attentions.empty())
+    return makeError("'", functions.front().getName(), "' holds no attn.attention, so there is no mask to draw");
   std::vector<MaskEvaluator> evaluators;
   for (const MaskInputs::Attention &a : inputs->attentions)
     evaluators.emplace_back(a.op, a.extents, a.captured);
