@@ -26,6 +26,7 @@ Preset sparseFixed();
 Preset axial();
 Preset longformer();
 Preset bigBird();
+Preset routing();
 
 // Patterns of today.
 Preset alibi();

@@ -13,6 +13,12 @@ std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &env
       .Case([&](ComputeOp op) { return evaluateCompute(op, operands); })
       .Case([&](GatherRowsOp op) { return evaluateGatherRows(op, operands); })
       .Case([&](MergeOp op) { return evaluateMerge(op, operands); })
+      .Case([&](NormalizeRowsOp op) { return evaluateNormalizeRows(op, operands); })
+      .Case([&](RowScoresOp op) { return evaluateRowScores(op, operands); })
+      .Case([&](TopRowsOp op) { return evaluateTopRows(op, operands); })
+      .Case([&](InvertRowsOp op) { return evaluateInvertRows(op, operands); })
+      .Case([&](ScatterMeanOp op) { return evaluateScatterMean(op, operands); })
+      .Case([&](ScatterRowsOp op) { return evaluateScatterRows(op, operands); })
       .Default(std::nullopt);
 }
 

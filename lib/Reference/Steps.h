@@ -72,6 +72,18 @@ template <typename T>
 StepResults<T> evaluateGatherRows(GatherRowsOp op, const Operands<T> &operands);
 template <typename T>
 StepResults<T> evaluateMerge(MergeOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateNormalizeRows(NormalizeRowsOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateRowScores(RowScoresOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateTopRows(TopRowsOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateInvertRows(InvertRowsOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateScatterMean(ScatterMeanOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateScatterRows(ScatterRowsOp op, const Operands<T> &operands);
 
 /// Any step; nothing where the reference does not know the op.
 template <typename T>

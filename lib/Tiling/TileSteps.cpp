@@ -18,6 +18,12 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
       .Case([&](ComputeOp op) { return buildCompute(s, op), success(); })
       .Case([&](GatherRowsOp op) { return buildGatherRows(s, op), success(); })
       .Case([&](MergeOp op) { return buildMerge(s, op), success(); })
+      .Case([&](NormalizeRowsOp op) { return buildNormalizeRows(s, op), success(); })
+      .Case([&](RowScoresOp op) { return buildRowScores(s, op), success(); })
+      .Case([&](TopRowsOp op) { return buildTopRows(s, op), success(); })
+      .Case([&](InvertRowsOp op) { return buildInvertRows(s, op), success(); })
+      .Case([&](ScatterMeanOp op) { return buildScatterMean(s, op), success(); })
+      .Case([&](ScatterRowsOp op) { return buildScatterRows(s, op), success(); })
       .Default([](Operation *op) { return op->emitError("is a step that no code is known for"); });
 }
 

@@ -18,7 +18,10 @@ LENGTHS = (1, 5, 37, 64)  # one token, less than a block, no multiple of one, a 
 class Case:
     """`mask` and `bias` broadcast to [B, H, N, M]; `scale` and `post` (of scaled scores) as the preset has them."""
 
-    def __init__(self, preset, settings, n, mask=None, bias=0.0, scale=D ** -0.5, post=None, m=None, captured=None, function=None):
+    def __init__(self, preset, settings, n, mask=None, bias=0.0, scale=D ** -0.5, post=None, m=None, captured=None, function=None,
+                 unused=(), oracle=None):
+        """`oracle(q, k, v)` where it is not one softmax; `unused`: which of q, k and v the function does not take."""
+        self.unused, self.oracle = unused, oracle
         self.preset, self.settings, self.captured, self.function = preset, settings, captured or {}, function
         self.q, self.k, self.v = (RNG.standard_normal((B, H, rows, D)).astype(np.float32) for rows in (n, m or n, m or n))
         self.mask, self.bias, self.scale, self.post = mask, bias, scale, post
@@ -26,6 +29,8 @@ class Case:
 
     def expected(self):
         q, k, v = (t.astype(np.float64) for t in (self.q, self.k, self.v))
+        if self.oracle:
+            return self.oracle(q, k, v)
         s = self.scale * np.einsum("bhid,bhjd->bhij", q, k) + self.bias
         s = s if self.post is None else self.post(s)
         return ref.softmax(s if self.mask is None else np.where(self.mask, s, ref.NEG)) @ v
@@ -36,6 +41,8 @@ class Case:
                    *(f"--set={key}={value}" for key, value in self.settings.items()),
                    *([f"--function={self.function}"] if self.function else [])]
         for key, tensor in dict(q=self.q, k=self.k, v=self.v, **self.captured).items():
+            if key in self.unused:
+                continue
             np.save(f"{folder}/{key}.npy", tensor)
             command.append(f"--input={key}={folder}/{key}.npy")
         done = subprocess.run([*command, f"--output=out={folder}/out.npy"], capture_output=True, text=True)
@@ -160,8 +167,22 @@ def bigbird(n):
     yield Case("bigbird", dict(block=4, random=2, tokens=n), n, np.kron(keep, np.ones((4, 4), bool))[:n, :n], captured=dict(random=table))
 
 
+def routed(n):
+    """Routing: more than all tokens to a cluster, tokens in several clusters and in none."""
+    for clusters, window in ((2, 3), (5, 9), (3, 64)):
+        mu = RNG.standard_normal((H, clusters, D)).astype(np.float32)
+        for causal in ("off", "on"):
+            for keys in ("separate", "shared"):
+                for scale, mean in (("head_dim", "exact"), ("one", "shrunk")):
+                    def oracle(q, k, v, mu=mu, w=window, more=dict(is_causal=causal == "on", share_qk=keys == "shared",
+                               scale=1.0 if scale == "one" else None, eps=0.01 if mean == "shrunk" else 0.0)):
+                        return ref.routing(q, k, v, mu.astype(np.float64), w, **more)
+                    yield Case("routing", dict(clusters=clusters, window=window, causal=causal, keys=keys, scale=scale, mean=mean), n,
+                               captured=dict(centroids=mu), unused=("k",) if keys == "shared" else (), oracle=oracle)
+
+
 def main(folder):
-    cases = [case for n in LENGTHS for family in (fixed, learned) for case in family(n)] + list(grids())
+    cases = [case for n in LENGTHS for family in (fixed, learned, routed) for case in family(n)] + list(grids())
     with ThreadPoolExecutor(2) as pool:
         wrong = [text for text in pool.map(lambda item: item[1].run(f"{folder}/{item[0]}"), enumerate(cases)) if text]
     listed = subprocess.run(["attn-compile", "--list-presets"], capture_output=True, text=True, check=True).stdout

@@ -100,6 +100,19 @@ void StepBuilder::forLanes(Range range, Body<Value, int64_t> body) {
     run(end, range.to, 1);
 }
 
+Value StepBuilder::sumLanes(Range range, function_ref<Value(Value, int64_t)> number) {
+  auto sumOf = [&](Value from, Value to, int64_t width) {
+    auto addNext = [&](Value i, ValueRange total) { return Values{add(total[0], number(i, width))}; };
+    return loop(from, to, f32(0, width), addNext, width)[0];
+  };
+  if (lanes == 1)
+    return sumOf(range.from, range.to, 1);
+  Value count = sub(range.to, range.from), end = add(range.from, sub(count, modulo(count, index(lanes))));
+  Value vectors = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sumOf(range.from, end, lanes),
+                                              arith::FastMathFlags::reassoc);
+  return add(vectors, sumOf(end, range.to, 1));
+}
+
 void StepBuilder::once(Range range, Body<> body) {
   if (!onDevice())
     return body();
@@ -185,6 +198,7 @@ Value StepBuilder::equal(Value x, Value y) {
 Value StepBuilder::fma(Value x, Value y, Value z) { return math::FmaOp::create(b, loc, x, y, z); }
 Value StepBuilder::exp(Value x) { return math::ExpOp::create(b, loc, x); }
 Value StepBuilder::log(Value x) { return math::LogOp::create(b, loc, x); }
+Value StepBuilder::sqrt(Value x) { return math::SqrtOp::create(b, loc, x); }
 Value StepBuilder::toF32(Value v) {
   Value narrow = arith::IndexCastOp::create(b, loc, b.getI64Type(), v);
   return arith::SIToFPOp::create(b, loc, b.getF32Type(), narrow);
@@ -207,6 +221,13 @@ Values StepBuilder::loop(Value from, Value to, ValueRange init, function_ref<Val
 
 Value StepBuilder::fold(Value from, Value to, Value init, function_ref<Value(Value, Value)> body) {
   return loop(from, to, init, [&](Value i, ValueRange total) { return Values{body(i, total[0])}; })[0];
+}
+
+Value StepBuilder::choose(Value condition, function_ref<Value()> then, function_ref<Value()> otherwise) {
+  auto yield = [&](function_ref<Value()> value) {
+    return [value](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, value()); };
+  };
+  return scf::IfOp::create(b, loc, condition, yield(then), yield(otherwise)).getResult(0);
 }
 
 void StepBuilder::ifThen(Value condition, Body<> then, Body<> otherwise) {

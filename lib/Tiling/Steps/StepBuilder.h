@@ -52,6 +52,8 @@ public:
   void forEach(Range range, Body<Value> body);
   /// body(at, width): whole vectors of `lanes`, then one by one.
   void forLanes(Range range, Body<Value, int64_t> body);
+  /// The sum of number(at, width) over a range that a unit has whole.
+  Value sumLanes(Range range, llvm::function_ref<Value(Value, int64_t)> number);
   /// Runs in one of the units that share a dimension.
   void once(Range range, Body<> body);
 
@@ -91,6 +93,7 @@ public:
   Value fma(Value x, Value y, Value z);
   Value exp(Value x);
   Value log(Value x);
+  Value sqrt(Value x);
   Value toF32(Value index);
   /// Is an index in [0, end)?
   Value inside(Value x, Value end) { return make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::ult, x, end); }
@@ -102,6 +105,8 @@ public:
               int64_t step = 1);
   /// One number: total = body(i, total).
   Value fold(Value from, Value to, Value init, llvm::function_ref<Value(Value, Value)> body);
+  /// One of two values; only what it takes runs.
+  Value choose(Value condition, llvm::function_ref<Value()> then, llvm::function_ref<Value()> otherwise);
   void ifThen(Value condition, Body<> then, Body<> otherwise = nullptr);
 
 private:

@@ -10,6 +10,14 @@ void buildCompute(StepBuilder &s, ComputeOp op);
 void buildGatherRows(StepBuilder &s, GatherRowsOp op);
 void buildMerge(StepBuilder &s, MergeOp op);
 
+// Routing.
+void buildNormalizeRows(StepBuilder &s, NormalizeRowsOp op);
+void buildRowScores(StepBuilder &s, RowScoresOp op);
+void buildTopRows(StepBuilder &s, TopRowsOp op);
+void buildInvertRows(StepBuilder &s, InvertRowsOp op);
+void buildScatterMean(StepBuilder &s, ScatterMeanOp op);
+void buildScatterRows(StepBuilder &s, ScatterRowsOp op);
+
 } // namespace attn
 
 #endif // ATTN_LIB_TILING_STEPS_STEPS_H

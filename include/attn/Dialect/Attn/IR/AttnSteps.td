@@ -144,4 +144,6 @@ def Attn_ResultOp : Attn_Op<"result", [Pure, Terminator, HasParent<"::attn::Comp
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
+include "attn/Dialect/Attn/IR/AttnRouting.td"
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNSTEPS_TD

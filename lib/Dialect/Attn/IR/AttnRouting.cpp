@@ -1,0 +1,209 @@
+//===- AttnRouting.cpp - The steps that choose who attends to whom ----------===//
+#include "StepVerify.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace attn {
+
+static RankedTensorType typeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
+
+static LogicalResult verifyEps(Operation *op, const APFloat &eps, StringRef constraint) {
+  double value = eps.convertToDouble();
+  if (std::isfinite(value) && value >= 0)
+    return success();
+  return op->emitOpError() << "has eps(" << value << "); give a finite number of at least 0 " << constraint;
+}
+
+static LogicalResult verifyF32(Operation *op, Value tensor, StringRef constraint) {
+  if (typeOf(tensor).getElementType().isF32())
+    return success();
+  return op->emitOpError() << describeTensor(op, tensor) << " is " << tensor.getType()
+                           << ", but scores are of f32; convert it " << constraint;
+}
+
+/// An extent that an attribute gives: a type may leave it out, and then follows from any extent, times 0.
+static ExtentTie makeFixedTie(StringRef name, ExtentPlace place, ExtentPlace any, int64_t extent) {
+  bool isKnown = !typeOf(place.tensor).isDynamicDim(place.dim);
+  return isKnown ? makeTie(name, {place}) : makeTie(name, {place}, ExtentRule{any, 0, extent, 1});
+}
+
+static LogicalResult verifyFixed(Operation *op, ExtentPlace place, int64_t extent, StringRef constraint) {
+  RankedTensorType type = typeOf(place.tensor);
+  if (type.isDynamicDim(place.dim) || type.getDimSize(place.dim) == extent)
+    return success();
+  return op->emitOpError() << describeTensor(op, place.tensor) << " is " << type << ", but dimension " << place.dim
+                           << " must be " << extent << "; change one of them " << constraint;
+}
+
+//===----------------------------------------------------------------------===//
+// normalize_rows
+//===----------------------------------------------------------------------===//
+
+SmallVector<ExtentTie> NormalizeRowsOp::getExtentTies() {
+  auto tie = [&](StringRef name, unsigned dim) { return makeTie(name, {{getInput(), dim}, {getOutput(), dim}}); };
+  return {tie("batch", 0), tie("heads", 1), tie("tokens", 2), tie("head_dim", 3)};
+}
+
+SmallVector<Value> NormalizeRowsOp::getContiguous() { return rowsOfNumbers(*this); }
+
+LogicalResult NormalizeRowsOp::verify() {
+  if (failed(verifyRank(*this, getInput(), 4, "[batch, heads, tokens, head_dim]", "(E30)")) ||
+      failed(verifyRank(*this, getOutput(), 4, "[batch, heads, tokens, head_dim]", "(E30)")) ||
+      failed(verifySameElements(*this, getInput(), getOutput())) || failed(verifyEps(*this, getEps(), "(E30)")))
+    return failure();
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// row_scores
+//===----------------------------------------------------------------------===//
+
+SmallVector<ExtentTie> RowScoresOp::getExtentTies() {
+  int64_t count = typeOf(getCentroids()).getDimSize(1);
+  return {makeTie("batch", {{getInput(), 0}, {getScores(), 0}}),
+          makeTie("heads", {{getInput(), 1}, {getCentroids(), 0}}),
+          makeTie("centroids", {{getCentroids(), 1}}),
+          makeTie("groups", {{getScores(), 1}}, ExtentRule{{getInput(), 1}, count, 0, 1}),
+          makeTie("tokens", {{getInput(), 2}, {getScores(), 2}}),
+          makeTie("head_dim", {{getInput(), 3}, {getCentroids(), 2}})};
+}
+
+SmallVector<Value> RowScoresOp::getContiguous() { return {getInput(), getCentroids()}; }
+
+LogicalResult RowScoresOp::verify() {
+  if (failed(verifyRank(*this, getInput(), 4, "[batch, heads, tokens, head_dim]", "(E31)")) ||
+      failed(verifyRank(*this, getCentroids(), 3, "[heads, centroids, head_dim]", "(E31)")) ||
+      failed(verifyRank(*this, getScores(), 3, "[batch, heads * centroids, tokens]", "(E31)")) ||
+      failed(verifySameElements(*this, getInput(), getCentroids())) || failed(verifyF32(*this, getScores(), "(E31)")))
+    return failure();
+  if (typeOf(getCentroids()).isDynamicDim(1))
+    return emitOpError() << "operand 1 is " << getCentroids().getType()
+                         << ", but the number of centroids, dimension 1, must be known; put it into the type (E31)";
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// top_rows
+//===----------------------------------------------------------------------===//
+
+SmallVector<ExtentTie> TopRowsOp::getExtentTies() {
+  return {makeTie("batch", {{getScores(), 0}, {getRows(), 0}}), makeTie("groups", {{getScores(), 1}, {getRows(), 1}}),
+          makeTie("tokens", {{getScores(), 2}}), makeFixedTie("rows", {getRows(), 2}, {getScores(), 2}, getCount())};
+}
+
+SmallVector<Value> TopRowsOp::getContiguous() { return {}; }
+
+LogicalResult TopRowsOp::verify() {
+  if (int64_t(getCount()) < 1)
+    return emitOpError() << "has count(" << int64_t(getCount()) << "); give the number of rows, at least 1 (E32)";
+  if (failed(verifyRank(*this, getScores(), 3, "[batch, groups, tokens]", "(E32)")) ||
+      failed(verifyRank(*this, getRows(), 3, "[batch, groups, count]", "(E32)")) ||
+      failed(verifyF32(*this, getScores(), "(E32)")) || failed(verifyFixed(*this, {getRows(), 2}, getCount(), "(E32)")))
+    return failure();
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// invert_rows
+//===----------------------------------------------------------------------===//
+
+SmallVector<ExtentTie> InvertRowsOp::getExtentTies() {
+  SmallVector<ExtentTie> ties{makeTie("batch", {{getRows(), 0}, {getPlaces(), 0}}),
+                              makeTie("groups", {{getRows(), 1}, {getPlaces(), 1}}), makeTie("rows", {{getRows(), 2}}),
+                              makeTie("tokens", {{getPlaces(), 2}}), makeTie("heads", {})};
+  for (Value like : getLike())
+    for (auto [tie, dim] : {std::pair(0, 0), {3, 2}, {4, 1}})
+      ties[tie].places.push_back({like, unsigned(dim)});
+  return ties;
+}
+
+SmallVector<Value> InvertRowsOp::getContiguous() { return {}; }
+
+std::optional<ExtentPlace> InvertRowsOp::getIndexed(Value operand) {
+  return operand == getRows() ? std::optional<ExtentPlace>({getPlaces(), 2}) : std::nullopt;
+}
+
+SmallVector<ExtentMultiple> InvertRowsOp::getMultiples() { return {{{getRows(), 1}, {getLike().front(), 1}}}; }
+
+LogicalResult InvertRowsOp::verify() {
+  if (failed(verifyRank(*this, getRows(), 3, "[batch, groups, rows]", "(E33)")) ||
+      failed(verifyRank(*this, getPlaces(), 3, "[batch, groups, tokens]", "(E33)")))
+    return failure();
+  if (getLike().empty())
+    return emitOpError("is like no tensor; name one that has its tokens (E33)");
+  for (Value like : getLike())
+    if (int64_t rank = typeOf(like).getRank(); rank != 3 && rank != 4)
+      return emitOpError() << describeTensor(*this, like) << " is " << like.getType()
+                           << ", but must have rank 3 or 4, [batch, heads, tokens] and perhaps more; reshape it (E33)";
+  if (typeOf(getRows()).getElementType() != typeOf(getPlaces()).getElementType())
+    return emitOpError() << "result 0 has elements of type " << typeOf(getPlaces()).getElementType()
+                         << " where operand 0 has " << typeOf(getRows()).getElementType()
+                         << "; make them one type (E33)";
+  return verifyExtents(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// scatter_mean and scatter_rows
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyScatter(Operation *op, Value input, Value places, Value output, StringRef constraint) {
+  if (failed(verifyRank(op, input, 4, "[batch, groups, rows, head_dim]", constraint)) ||
+      failed(verifyRank(op, places, 3, "[batch, groups, tokens]", constraint)) ||
+      failed(verifyRank(op, output, 4, "[batch, heads, tokens, head_dim]", constraint)))
+    return failure();
+  return verifySameElements(op, input, output);
+}
+
+SmallVector<ExtentTie> ScatterMeanOp::getExtentTies() {
+  return {makeTie("batch", {{getInput(), 0}, {getPlaces(), 0}, {getOutput(), 0}}),
+          makeTie("groups", {{getInput(), 1}, {getPlaces(), 1}}),
+          makeTie("heads", {{getOutput(), 1}}, ExtentRule{{getInput(), 1}, 1, 0, std::max<int64_t>(getGroups(), 1)}),
+          makeTie("rows", {{getInput(), 2}}),
+          makeTie("tokens", {{getPlaces(), 2}, {getOutput(), 2}}),
+          makeTie("value head_dim", {{getInput(), 3}, {getOutput(), 3}})};
+}
+
+SmallVector<Value> ScatterMeanOp::getContiguous() { return rowsOfNumbers(*this); }
+
+std::optional<ExtentPlace> ScatterMeanOp::getIndexed(Value operand) {
+  return operand == getPlaces() ? std::optional<ExtentPlace>({getInput(), 2}) : std::nullopt;
+}
+
+SmallVector<ExtentMultiple> ScatterMeanOp::getMultiples() { return {{{getInput(), 1}, {getOutput(), 1}}}; }
+
+LogicalResult ScatterMeanOp::verify() {
+  if (int64_t(getGroups()) < 1)
+    return emitOpError() << "has groups(" << int64_t(getGroups()) << "); give the groups of a head, at least 1 (E34)";
+  if (failed(verifyEps(*this, getEps(), "(E34)")) ||
+      failed(verifyScatter(*this, getInput(), getPlaces(), getOutput(), "(E34)")))
+    return failure();
+  return verifyExtents(*this);
+}
+
+SmallVector<ExtentTie> ScatterRowsOp::getExtentTies() {
+  return {makeTie("batch", {{getInput(), 0}, {getPlaces(), 0}, {getBase(), 0}, {getOutput(), 0}}),
+          makeTie("groups", {{getInput(), 1}, {getPlaces(), 1}}),
+          makeTie("heads", {{getBase(), 1}, {getOutput(), 1}}),
+          makeTie("rows", {{getInput(), 2}}),
+          makeTie("tokens", {{getPlaces(), 2}, {getBase(), 2}, {getOutput(), 2}}),
+          makeTie("head_dim", {{getInput(), 3}, {getBase(), 3}, {getOutput(), 3}})};
+}
+
+SmallVector<Value> ScatterRowsOp::getContiguous() { return rowsOfNumbers(*this); }
+
+std::optional<ExtentPlace> ScatterRowsOp::getIndexed(Value operand) {
+  return operand == getPlaces() ? std::optional<ExtentPlace>({getInput(), 2}) : std::nullopt;
+}
+
+SmallVector<ExtentMultiple> ScatterRowsOp::getMultiples() { return {{{getInput(), 1}, {getBase(), 1}}}; }
+
+LogicalResult ScatterRowsOp::verify() {
+  if (failed(verifyScatter(*this, getInput(), getPlaces(), getOutput(), "(E35)")) ||
+      failed(verifyRank(*this, getBase(), 4, "[batch, heads, tokens, head_dim]", "(E35)")) ||
+      failed(verifySameElements(*this, getInput(), getBase())))
+    return failure();
+  return verifyExtents(*this);
+}
+
+} // namespace attn
