@@ -27,6 +27,12 @@ Preset axial();
 Preset longformer();
 Preset bigBird();
 Preset routing();
+Preset linear();
+
+// Recurrences of today.
+Preset gla();
+Preset mamba2();
+Preset retnet();
 
 // Patterns of today.
 Preset alibi();

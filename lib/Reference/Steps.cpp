@@ -19,6 +19,9 @@ std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &env
       .Case([&](InvertRowsOp op) { return evaluateInvertRows(op, operands); })
       .Case([&](ScatterMeanOp op) { return evaluateScatterMean(op, operands); })
       .Case([&](ScatterRowsOp op) { return evaluateScatterRows(op, operands); })
+      .Case([&](FeatureMapOp op) { return evaluateFeatureMap(op, operands); })
+      .Case([&](LinearWeightsOp op) { return evaluateLinearWeights(op, operands); })
+      .Case([&](LinearAttentionOp op) { return evaluateLinearAttention(op, operands); })
       .Default(std::nullopt);
 }
 

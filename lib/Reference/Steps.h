@@ -84,6 +84,12 @@ template <typename T>
 StepResults<T> evaluateScatterMean(ScatterMeanOp op, const Operands<T> &operands);
 template <typename T>
 StepResults<T> evaluateScatterRows(ScatterRowsOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateFeatureMap(FeatureMapOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateLinearWeights(LinearWeightsOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &operands);
 
 /// Any step; nothing where the reference does not know the op.
 template <typename T>

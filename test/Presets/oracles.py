@@ -181,10 +181,56 @@ def routed(n):
                                captured=dict(centroids=mu), unused=("k",) if keys == "shared" else (), oracle=oracle)
 
 
+def recurrences(n):
+    """Linear attention by its quadratic form, decays by their recurrence."""
+    for causal in ("on", "off"):
+        yield Case("linear", dict(causal=causal), n, oracle=lambda q, k, v, causal=causal: ref.linear_attention(q, k, v, is_causal=causal == "on", eps=0))
+    by_head = np.log(1 - 2.0 ** (-5 - np.arange(H)))
+    by_step = -RNG.random((B, H, n)) * 3
+    by_feature = -RNG.random((B, H, n, D))
+    for preset, decay, log_decay, scale in (("retnet", by_head, by_head[None, :, None].repeat(n, 2), None), ("mamba2", by_step, by_step, 1.0),
+                                            ("gla", by_feature, by_feature, None)):
+        yield Case(preset, {}, n, captured=dict(decay=decay.astype(np.float32)), oracle=lambda q, k, v, log_decay=log_decay, scale=scale:
+                   ref.lin_recurrence(q, k, v, log_decay, scale=scale))
+
+
+def decoded(folder):
+    """Token by token through the state is what all at once is; answers what is wrong."""
+    n, wrong = 9, []
+    tensors = {key: RNG.standard_normal((B, H, n, D)).astype(np.float32) for key in ("q", "k", "v")}
+    decays = dict(linear=None, retnet=-RNG.random(H), mamba2=-RNG.random((B, H, n)), gla=-RNG.random((B, H, n, D)))
+    for preset, decay in decays.items():
+        inputs = dict(tensors) if decay is None else dict(tensors, decay=decay.astype(np.float32))
+        zeros = dict(s0=np.zeros((B, H, D, D), np.float32), **({} if decay is not None else dict(z0=np.zeros((B, H, D), np.float32))))
+        run = lambda given: run_state(f"{folder}/{preset}", preset, given)
+        whole, state, rows = run({**inputs, **zeros}), zeros, []
+        for t in range(n):
+            step = run({**{key: x[:, :, t:t + 1] if x.ndim > 1 else x for key, x in inputs.items()}, **state})
+            rows.append(step[0])
+            state = dict(zip(sorted(zeros, reverse=True), step[1:]))
+        for name, got, wanted in zip(("output", "sums", "sums"), (np.concatenate(rows, 2), *step[1:]), whole):
+            if not np.abs(got - wanted).max() < 2e-5:
+                wrong.append(f"{preset}: {name} token by token off by {np.abs(got - wanted).max()}")
+    return wrong
+
+
+def run_state(folder, preset, inputs):
+    """The results of a preset with `state=on`."""
+    os.makedirs(folder, exist_ok=True)
+    command = ["attn-run", f"--preset={preset}", f"--head-dim={D}", "--set=state=on", "--check"]
+    for key, tensor in inputs.items():
+        np.save(f"{folder}/{key}.npy", tensor)
+        command.append(f"--input={key}={folder}/{key}.npy")
+    names = [f"out{i}" for i in range(3 if "z0" in inputs else 2)]
+    subprocess.run([*command, *(f"--output={name}={folder}/{name}.npy" for name in names)], capture_output=True, check=True)
+    return [np.load(f"{folder}/{name}.npy") for name in names]
+
+
 def main(folder):
-    cases = [case for n in LENGTHS for family in (fixed, learned, routed) for case in family(n)] + list(grids())
+    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences) for case in family(n)] + list(grids())
     with ThreadPoolExecutor(2) as pool:
         wrong = [text for text in pool.map(lambda item: item[1].run(f"{folder}/{item[0]}"), enumerate(cases)) if text]
+    wrong += decoded(f"{folder}/decoded")
     listed = subprocess.run(["attn-compile", "--list-presets"], capture_output=True, text=True, check=True).stdout
     missing = {line.split(":")[0] for line in listed.splitlines() if line and line[0] != " "} - {case.preset for case in cases}
     wrong += [f"{name}: no case" for name in sorted(missing)]

@@ -83,7 +83,7 @@ public:
   Value max(Value x, Value y); // of numbers: NaN if any is
   Value less(Value x, Value y);
   Value equal(Value x, Value y);
-  Value add(Value x, int64_t y) { return add(x, index(y)); }
+  Value add(Value x, int64_t y) { return y == 0 ? x : add(x, index(y)); }
   Value mul(Value x, int64_t y) { return mul(x, index(y)); }
   Value divide(Value x, Value y); // integers: both at least 0
   Value modulo(Value x, Value y) { return make<mlir::arith::RemUIOp>(x, y); }

@@ -9,6 +9,9 @@ namespace attn {
 void buildCompute(StepBuilder &s, ComputeOp op);
 void buildGatherRows(StepBuilder &s, GatherRowsOp op);
 void buildMerge(StepBuilder &s, MergeOp op);
+void buildFeatureMap(StepBuilder &s, FeatureMapOp op);
+void buildLinearWeights(StepBuilder &s, LinearWeightsOp op);
+void buildLinearAttention(StepBuilder &s, LinearAttentionOp op);
 
 // Routing.
 void buildNormalizeRows(StepBuilder &s, NormalizeRowsOp op);

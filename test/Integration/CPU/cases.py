@@ -427,6 +427,36 @@ def compute(s, *options):
     s.check("blocks", mean, ["B=2,H=2,N=19", "N=3,H=1", "N=4,H=1"], *options)
 
 
+def linear(s, *options):
+    """Features; linear attention with every kind of decay, with and without a state and weights; widths that are no multiple of a vector."""
+    w, z = "tensor<?x?x?xf32>", "tensor<?x?x?xf32>"
+    for kind, width in (("f32", "?"), ("f16", "40"), ("bf16", "?")):
+        t, f = f"tensor<?x?x?x{width}x{kind}>", f"tensor<?x?x?x{width}xf32>"
+        for name in ("elu_plus_one", "relu", "exp"):
+            for more, args in (("", ""), (f"subtract(%z : {z}) plus(1.0e-2) ", f", %z: {z}")):
+                spec = f"func.func @f(%x: {t}{args}) -> {f} {{\n  %out = attn.feature_map %x {name} {more}: {t} -> {f}\n  return %out : {f}\n}}\n"
+                s.check(f"{name} of {kind}, {more}", spec, "B=2,H=3,N=37" + (",F=21" if width == "?" else ""), *options)
+    for kind in ("f32", "bf16"):
+        t, f, state = f"tensor<?x?x?x?x{kind}>", f"tensor<?x?x?x?x{kind}>", "tensor<?x?x?x?xf32>"
+        decays = {"none": "", "by head": "tensor<?xf32>", "by step": w, "by feature": "tensor<?x?x?x?xf32>"}
+        for (name, decay), causal, start, weigh in ((item, *rest) for item in decays.items() for rest in
+                                                    (("causal", False, True), ("causal", True, False), ("", True, True), ("", False, False))):
+            if decay and not causal:
+                continue
+            how = f"{causal} " + (f"decay(%g : {decay}) " if decay else "")
+            args = (f", %g: {decay}" if decay else "") + (f", %s0: {state}" if start else "") + (f", %z0: {z}" if start and weigh else "")
+            weights = (f"  %qf = attn.feature_map %q elu_plus_one : {f} -> {f}\n  %kf = attn.feature_map %k elu_plus_one : {f} -> {f}\n"
+                       f"  %w, %z = attn.linear_weights %qf, %kf {how}{f'state(%z0 : {z})' if start else ''} : {f}, {f} -> {w}, {z}\n")
+            qk = "%qf, %kf" if weigh else "%q, %k"
+            spec = (f"func.func @f(%q: {f}, %k: {f}, %v: {t}{args}) -> ({t}, {state}{', ' + z if weigh else ''}) {{\n{weights if weigh else ''}"
+                    f"  %out, %s = attn.linear_attention {qk}, %v scale(0.5) {causal} {f'divide(%w : {w})' if weigh else ''} "
+                    f"{f'decay(%g : {decay})' if decay else ''} {f'state(%s0 : {state})' if start else ''} : {f}, {f}, {t} -> {t}, {state}\n"
+                    f"  return %out, %s{', %z' if weigh else ''} : {t}, {state}{', ' + z if weigh else ''}\n}}\n")
+            files = {"z0": write_npy(s.path("z0.npy"), "f", [2, 3, 12], [1 + k % 5 for k in range(72)])} if start and weigh else {}
+            sizes = ["B=2,H=3,N=37,F=12,Dv=40"] if files else ["B=2,H=3,N=37,F=21,Dv=70", "B=1,H=2,N=1,F=1,Dv=3", "H=2,N=8,F=16,Dv=32", "N=0,F=5,Dv=4"]
+            s.check(f"{kind}, decay {name}, '{causal}', state {start}, weights {weigh}", spec, sizes, *options, files=files)
+
+
 def large_scores(s):
     """C19: biases of -3.4e38, -1e4, -inf and +inf, scores far from 0; the running maximum loses no row."""
     add = index_region(["%x = tensor.extract %bias[%i, %j] : tensor<?x?xf32>", "%y = arith.addf %s, %x : f32", "attn.yield %y : f32"])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CPU"))
-from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, steps as steps_on
+from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, linear as linear_on, steps as steps_on
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
 
@@ -48,6 +48,11 @@ def steps(s):
 def compute(s):
     """Sums over the elements of tensors, an element of the output to each thread."""
     compute_on(s, EMULATED)
+
+
+def linear(s):
+    """Linear attention, as on a CPU."""
+    linear_on(s, EMULATED)
 
 
 def head_dims(s):

@@ -151,5 +151,7 @@ LogicalResult MergeOp::verify() {
 
 } // namespace attn
 
+#include "attn/Dialect/Attn/IR/AttnStepEnums.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "attn/Dialect/Attn/IR/AttnSteps.cpp.inc"

@@ -146,4 +146,6 @@ def Attn_ResultOp : Attn_Op<"result", [Pure, Terminator, HasParent<"::attn::Comp
 
 include "attn/Dialect/Attn/IR/AttnRouting.td"
 
+include "attn/Dialect/Attn/IR/AttnLinear.td"
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNSTEPS_TD

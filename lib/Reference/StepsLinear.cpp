@@ -1,0 +1,199 @@
+//===- StepsLinear.cpp - Features, and recurrences over tokens --------------===//
+#include "Steps.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace attn::reference {
+
+template <typename T>
+StepResults<T> evaluateFeatureMap(FeatureMapOp op, const Operands<T> &operands) {
+  Array<T> input = operands.numbers(op.getInput()), output(input.shape);
+  Array<double> inputSizes = operands.magnitudes(op.getInput()), sizes(input.shape);
+  Array<T> subtract({int64_t(input.data.size())});
+  Array<double> subtractSizes(subtract.shape);
+  int64_t width = std::max<int64_t>(input.shape[3], 1);
+  if (op.getSubtract()) {
+    Array<T> given = operands.numbers(op.getSubtract());
+    Array<double> givenSizes = operands.magnitudes(op.getSubtract());
+    for (size_t i = 0; i < input.data.size(); ++i) {
+      subtract.data[i] = given.data[i / width];
+      subtractSizes.data[i] = givenSizes.data[i / width];
+    }
+  }
+  T plus = op.getPlus() ? op.getPlus()->convertToFloat() : 0;
+  for (size_t i = 0; i < input.data.size(); ++i) {
+    T x = input.data[i] - subtract.data[i];
+    double size = inputSizes.data[i] + subtractSizes.data[i];
+    bool linear = op.getMap() == FeatureKind::Relu || (op.getMap() == FeatureKind::EluPlusOne && x > 0);
+    T y = !linear ? std::exp(x) : op.getMap() == FeatureKind::Relu ? (x > 0 || std::isnan(x) ? x : T(0)) : x + 1;
+    output.data[i] = y + plus;
+    sizes.data[i] = std::abs(plus) + (linear ? size + 1 : double(y) * (1 + size));
+  }
+  return {StepResult<T>(std::move(output), std::move(sizes.data))};
+}
+
+namespace {
+
+/// The factors of a recurrence, and the sizes of their logarithms.
+template <typename T>
+struct Decay {
+  Decay(Value decay, const Operands<T> &operands) {
+    if (!decay)
+      return;
+    numbers = operands.numbers(decay);
+    sizes = operands.magnitudes(decay);
+  }
+
+  size_t find(int64_t b, int64_t h, int64_t n, int64_t f, const Array<T> &key) const {
+    if (numbers.shape.size() == 1)
+      return h;
+    size_t token = (b * key.shape[1] + h) * key.shape[2] + n;
+    return numbers.shape.size() == 3 ? token : token * key.shape[3] + f;
+  }
+
+  Array<T> numbers{{}};
+  Array<double> sizes{{}};
+};
+
+/// One number of a state.
+template <typename T>
+struct Cell {
+  T value = 0;
+  double size = 0;
+
+  void decay(T log, double logSize) {
+    T factor = std::exp(std::min<T>(log, 0));
+    size = factor * (size + std::abs(double(value)) * logSize);
+    value *= factor;
+  }
+};
+
+/// State columns of every head: a token adds key times value, and a query asks for its product with the state.
+template <typename T>
+class Recurrence {
+public:
+  template <typename Op>
+  Recurrence(Op op, const Operands<T> &operands)
+      : query(operands.numbers(op.getQuery())), key(operands.numbers(op.getKey())),
+        querySizes(operands.magnitudes(op.getQuery())), keySizes(operands.magnitudes(op.getKey())),
+        decays(op.getDecay(), operands), hasDecay(bool(op.getDecay())), causal(op.getCausal()) {}
+
+  /// `value(token, column)` and `read(token, column, product)` count tokens over batches and heads.
+  template <typename ValueAt, typename Read>
+  void run(int64_t columns, std::vector<Cell<T>> &state, ValueAt value, Read read) {
+    int64_t heads = key.shape[1], tokens = key.shape[2], features = key.shape[3];
+    for (int64_t head = 0; head < key.shape[0] * heads; ++head)
+      for (int64_t c = 0; c < columns; ++c) {
+        auto cell = [&](int64_t f) -> Cell<T> & { return state[(head * features + f) * columns + c]; };
+        auto take = [&](int64_t n) {
+          Cell<T> v = value(head * tokens + n, c);
+          for (int64_t f = 0; f < features; ++f) {
+            size_t at = (head * tokens + n) * features + f;
+            if (hasDecay) {
+              size_t from = decays.find(head / heads, head % heads, n, f, key);
+              cell(f).decay(decays.numbers.data[from], decays.sizes.data[from]);
+            }
+            cell(f).value += key.data[at] * v.value;
+            cell(f).size += keySizes.data[at] * v.size;
+          }
+        };
+        for (int64_t n = 0; !causal && n < tokens; ++n)
+          take(n);
+        for (int64_t n = 0; n < tokens; ++n) {
+          if (causal)
+            take(n);
+          Cell<T> product;
+          for (int64_t f = 0; f < features; ++f) {
+            size_t at = (head * tokens + n) * features + f;
+            product.value += query.data[at] * cell(f).value;
+            product.size += querySizes.data[at] * cell(f).size;
+          }
+          read(head * tokens + n, c, product);
+        }
+      }
+  }
+
+  Array<T> query, key;
+
+private:
+  Array<double> querySizes, keySizes;
+  Decay<T> decays;
+  bool hasDecay, causal;
+};
+
+template <typename T>
+std::vector<Cell<T>> startState(Value given, size_t count, const Operands<T> &operands) {
+  std::vector<Cell<T>> state(count);
+  if (!given)
+    return state;
+  Array<T> numbers = operands.numbers(given);
+  Array<double> sizes = operands.magnitudes(given);
+  for (size_t i = 0; i < count; ++i)
+    state[i] = {numbers.data[i], sizes.data[i]};
+  return state;
+}
+
+/// Cells as a result of `shape`.
+template <typename T>
+StepResult<T> toResult(ArrayRef<int64_t> shape, const std::vector<Cell<T>> &cells) {
+  Array<T> numbers(shape);
+  std::vector<double> sizes(cells.size());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    numbers.data[i] = cells[i].value;
+    sizes[i] = cells[i].size;
+  }
+  return StepResult<T>(std::move(numbers), std::move(sizes));
+}
+
+} // namespace
+
+template <typename T>
+StepResults<T> evaluateLinearWeights(LinearWeightsOp op, const Operands<T> &operands) {
+  Recurrence<T> recurrence(op, operands);
+  ArrayRef<int64_t> shape = recurrence.key.shape;
+  std::vector<Cell<T>> weights(shape[0] * shape[1] * shape[2]);
+  std::vector<Cell<T>> sums = startState(op.getState(), shape[0] * shape[1] * shape[3], operands);
+  recurrence.run(
+      1, sums, [](int64_t, int64_t) { return Cell<T>{1, 1}; },
+      [&](int64_t token, int64_t, Cell<T> product) { weights[token] = product; });
+  return {toResult(shape.take_front(3), weights), toResult({shape[0], shape[1], shape[3]}, sums)};
+}
+
+template <typename T>
+StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &operands) {
+  Recurrence<T> recurrence(op, operands);
+  ArrayRef<int64_t> shape = recurrence.key.shape;
+  Array<T> value = operands.numbers(op.getValue());
+  Array<double> valueSizes = operands.magnitudes(op.getValue());
+  int64_t columns = value.shape[3];
+  std::vector<Cell<T>> weights, output(value.data.size());
+  if (op.getDivide())
+    weights = startState(op.getDivide(), shape[0] * shape[1] * shape[2], operands);
+  std::vector<Cell<T>> sums = startState(op.getState(), shape[0] * shape[1] * shape[3] * columns, operands);
+  auto valueAt = [&](int64_t token, int64_t c) {
+    return Cell<T>{value.data[token * columns + c], valueSizes.data[token * columns + c]};
+  };
+  T scale = op.getScale() ? op.getScale()->convertToFloat() : 1;
+  auto read = [&](int64_t token, int64_t c, Cell<T> product) {
+    product = {product.value * scale, product.size * std::abs(double(scale))};
+    if (op.getDivide()) {
+      Cell<T> weight = weights[token];
+      T quotient = weight.value == 0 ? T(0) : product.value / weight.value;
+      double over = std::abs(double(weight.value));
+      product = {quotient, over == 0 ? 0 : (product.size + std::abs(double(quotient)) * weight.size) / over};
+    }
+    output[token * columns + c] = product;
+  };
+  recurrence.run(columns, sums, valueAt, read);
+  return {toResult(value.shape, output), toResult({shape[0], shape[1], shape[3], columns}, sums)};
+}
+
+template StepResults<double> evaluateFeatureMap(FeatureMapOp, const Operands<double> &);
+template StepResults<float> evaluateFeatureMap(FeatureMapOp, const Operands<float> &);
+template StepResults<double> evaluateLinearWeights(LinearWeightsOp, const Operands<double> &);
+template StepResults<float> evaluateLinearWeights(LinearWeightsOp, const Operands<float> &);
+template StepResults<double> evaluateLinearAttention(LinearAttentionOp, const Operands<double> &);
+template StepResults<float> evaluateLinearAttention(LinearAttentionOp, const Operands<float> &);
+
+} // namespace attn::reference
