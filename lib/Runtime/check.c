@@ -2,7 +2,9 @@
 #include "Internal.h"
 
 enum { DTYPE_UINT = 1, DTYPE_BOOL = 6 }; /* 6: kDLBool, younger than some DLPack headers */
-static const int64_t MAX_EXTENT = INT32_MAX;
+
+/* Kernels of a GPU count positions in 32 bits, and sums of two of them. */
+static int64_t max_extent(const AttnCall *call) { return on_device(call) ? INT64_C(1) << 30 : INT32_MAX; }
 
 /* The argument under check. */
 typedef struct {
@@ -76,9 +78,9 @@ static int check_symbol(const Argument *arg, int64_t symbol, int64_t dim, int64_
 
 static int check_extent(const Argument *arg, int64_t dim) {
   int64_t extent = arg->got->shape[dim], expected = arg->expected->dims[dim];
-  if (extent < 0 || extent > MAX_EXTENT)
+  if (extent < 0 || extent > max_extent(arg->call))
     return REFUSE(arg, ATTN_WRONG_EXTENT, "dimension %d is %lld, expected 0 to %lld", (int)dim, (long long)extent,
-                  (long long)MAX_EXTENT);
+                  (long long)max_extent(arg->call));
   if (expected < 0)
     return check_symbol(arg, -expected - 1, dim, extent);
   if (extent != expected)

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ cl::opt<double> shrinking("shrink", cl::desc("Seconds to make a failing case sma
 cl::opt<std::string> folder("out", cl::desc("Folder for the spec and the inputs of a failing case"),
                             cl::init("attn-fuzz-failure"), cl::cat(category));
 
-constexpr unsigned kTimeout = 180; // of one case; under a sanitizer some take 20 s of a free core
+constexpr unsigned kTimeout = 180; // seconds of processor time for one case; ten times that where it waits
 
 /// The failing case as small as it gets, as text, as files and as a command.
 void report(uint64_t number, const Case &drawn, const Outcome &outcome) {
@@ -78,7 +79,9 @@ Outcome checkApart(const Case &drawn, const std::string &folder) {
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    alarm(kTimeout);
+    struct rlimit limit = {kTimeout, kTimeout};
+    setrlimit(RLIMIT_CPU, &limit);
+    alarm(10 * kTimeout);
     Outcome outcome = check(drawn, folder);
     std::string text = outcome.kind + '\n' + outcome.message + '\0';
     for (size_t at = 0; at < text.size();) {
@@ -97,8 +100,11 @@ Outcome checkApart(const Case &drawn, const std::string &folder) {
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status))
-    return {WTERMSIG(status) == SIGALRM ? "timeout" : "crash", std::string(strsignal(WTERMSIG(status))) + "\n"};
+  if (WIFSIGNALED(status)) {
+    int signal = WTERMSIG(status);
+    bool late = signal == SIGALRM || signal == SIGXCPU || signal == SIGKILL; // the last two of the limit
+    return {late ? "timeout" : "crash", std::string(strsignal(signal)) + "\n"};
+  }
   if (text.empty() || text.back() != '\0')
     return {"crash", "ended with status " + std::to_string(WEXITSTATUS(status)) + "\n"};
   text.pop_back();

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Elements.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
+#include "RegionCode.h"
 
 using namespace mlir;
 
@@ -27,57 +26,35 @@ void forElements(Emit &e, const KernelShape &shape, Values &scores, function_ref
     }
 }
 
-// An index outside reads the nearest element; of an empty tensor nothing is ever read, as it is refused.
-Value clamped(Emit &e, memref::LoadOp load, IRMapping &map) {
-  Value memref = map.lookupOrDefault(load.getMemRef());
-  Values indices;
-  for (auto [dim, index] : llvm::enumerate(load.getIndices())) {
-    Value last = e.sub(memref::DimOp::create(e.b, e.loc, memref, dim), e.index(1));
-    indices.push_back(e.max(e.min(map.lookupOrDefault(index), last), e.index(0)));
-  }
-  return memref::LoadOp::create(e.b, e.loc, memref, indices);
-}
-
-Value inlineRegion(Emit &e, Block &body, ValueRange arguments) {
-  IRMapping map;
-  map.map(body.getArguments(), arguments);
-  for (Operation &op : body.without_terminator()) {
-    if (auto load = dyn_cast<memref::LoadOp>(op))
-      map.map(load.getResult(), clamped(e, load, map));
-    else
-      e.b.clone(op, map);
-  }
-  return map.lookupOrDefault(body.getTerminator()->getOperand(0));
-}
-
+/// fn(code of the region, its arguments behind the score, element)
 template <typename RegionOp>
-void inlineForElements(Emit &e, const KernelShape &shape, RegionOp op, Values &scores,
-                       function_ref<Value(Value, ValueRange)> apply) {
-  auto position = [&](Value first, Value at) { return e.add(first, e.mul(e.toIndex(at), op.getStep())); };
+void forArguments(Emit &e, const KernelShape &shape, RegionOp op, Values &scores,
+                  function_ref<void(const RegionCode &, Values, Value &)> fn) {
+  RegionCode code(op.getBody().front(), std::is_same_v<RegionOp, tile::ModifyOp> ? 1 : 0, op.getNonnegative());
+  int64_t pack = op.getPack(), step = static_cast<int32_t>(op.getStep());
+  Value batch = e.toI32(op.getBatch()), firstHead = e.toI32(op.getHead()), firstQuery = e.toI32(op.getQuery()),
+        firstKey = e.toI32(op.getKey()), queries = e.toI32(op.getNumQueries()), keys = e.toI32(op.getNumKeys());
   forElements(e, shape, scores, [&](Value row, Value column, Value &score) {
-    int64_t pack = op.getPack();
-    Value query = position(op.getQuery(), e.divide(row, pack)), key = position(op.getKey(), column);
-    Value head = e.add(op.getHead(), e.toIndex(e.modulo(row, pack)));
-    Values arguments{op.getBatch(), head, query, key, op.getNumQueries(), op.getNumKeys()};
+    Value query = e.add(firstQuery, e.mul(e.divide(row, pack), step)), key = e.add(firstKey, e.mul(column, step));
+    Values arguments{batch, e.add(firstHead, e.modulo(row, pack)), query, key, queries, keys};
     llvm::append_range(arguments, op.getCaptured());
-    score = apply(score, arguments);
+    fn(code, arguments, score);
   });
 }
 
 } // namespace
 
 void emitModify(Emit &e, const KernelShape &shape, tile::ModifyOp op, Values &scores) {
-  inlineForElements(e, shape, op, scores, [&](Value score, ValueRange arguments) {
-    Values all{score};
-    llvm::append_range(all, arguments);
-    return inlineRegion(e, op.getBody().front(), all);
+  forArguments(e, shape, op, scores, [&](const RegionCode &code, Values arguments, Value &score) {
+    arguments.insert(arguments.begin(), score);
+    score = code.write(e, arguments);
   });
 }
 
 void emitMask(Emit &e, const KernelShape &shape, tile::MaskOp op, Values &scores) {
   Value none = e.negativeInfinity();
-  inlineForElements(e, shape, op, scores, [&](Value score, ValueRange arguments) {
-    return e.select(inlineRegion(e, op.getBody().front(), arguments), score, none);
+  forArguments(e, shape, op, scores, [&](const RegionCode &code, const Values &arguments, Value &score) {
+    score = e.select(code.write(e, arguments), score, none);
   });
 }
 
