@@ -9,11 +9,14 @@ using Spec = llvm::Expected<std::string>;
 
 /// One linear attention of a spec.
 struct LinearSystem {
-  std::string name;
-  std::string features; // lines that make %fq and %fk, of type !f
-  std::string decay;    // the type of an argument %decay, the logarithms of factors
+  std::string name = {};
+  std::string features = {};   // lines that make %fq and %fk, of type !f
+  std::string parameters = {}; // further arguments, each after a comma
+  std::string types = {};      // of these, and of what the lines use
   bool normalized = false;
-  std::string scale;
+  bool decays = false;     // by %decay of type !d
+  bool stabilized = false; // the state has %c0, of which the lines make %c, of type !m
+  std::string scale = {};
 };
 
 Setting stateSetting() {
@@ -29,16 +32,16 @@ std::string writeTypes(const LinearSystem &system) {
   std::string width = features ? "?" : "${head_dim}";
   return when(features, "!f = tensor<?x?x?x?xf32>\n") +
          when(system.normalized, "!w = tensor<?x?x?xf32>\n!z = tensor<?x?x" + width + "xf32>\n") + "!s = tensor<?x?x" +
-         width + "x${head_dim}xf32>\n" + when(!system.decay.empty(), "!d = " + system.decay + "\n") + "\n";
+         width + "x${head_dim}xf32>\n" + system.types + "\n";
 }
 
 std::string writeLinear(const Settings &set, const LinearSystem &system) {
-  bool state = set.isOn("state"), decays = !system.decay.empty(), features = !system.features.empty();
-  std::string z = when(system.normalized, ", !z"), causal = when(set.isOn("causal"), "causal "),
-              decay = when(decays, "decay(%decay : !d) ");
-  std::string text = writeTypes(system) + "func.func @" + system.name + "(%q: !t, %k: !t, %v: !t" +
-                     when(decays, ", %decay: !d") + when(state && system.normalized, ", %z0: !z") +
-                     (state ? ", %s0: !s) -> (!t" + z + ", !s) {\n" : ") -> !t {\n") + system.features;
+  bool state = set.isOn("state"), features = !system.features.empty();
+  std::string causal = when(set.isOn("causal"), "causal "), decay = when(system.decays, "decay(%decay : !d) ");
+  std::string types = when(system.stabilized, ", !m") + when(system.normalized, ", !z") + ", !s";
+  std::string text = writeTypes(system) + "func.func @" + system.name + "(%q: !t, %k: !t, %v: !t" + system.parameters +
+                     when(state && system.stabilized, ", %c0: !m") + when(state && system.normalized, ", %z0: !z") +
+                     (state ? ", %s0: !s) -> (!t" + types + ") {\n" : ") -> !t {\n") + system.features;
   std::map<std::string, std::string> names{
       {"qk", features ? "%fq, %fk" : "%q, %k"}, {"types", features ? "!f, !f" : "!t, !t"}, {"how", causal + decay}};
   if (system.normalized)
@@ -47,8 +50,8 @@ std::string writeLinear(const Settings &set, const LinearSystem &system) {
   text += set.fill("  %out, %s = attn.linear_attention $qk, %v " + system.scale, names) + causal +
           when(system.normalized, "divide(%w : !w) ") + decay + when(state, "state(%s0 : !s) ") +
           set.fill(": $types, !t -> !t, !s\n", names);
-  std::string results = when(state, when(system.normalized, ", %z") + ", %s") + " : !t" + when(state, z + ", !s");
-  return set.fill(text + "  return %out" + results + "\n}\n");
+  std::string more = when(system.stabilized, ", %c") + when(system.normalized, ", %z") + ", %s";
+  return set.fill(text + "  return %out" + when(state, more) + " : !t" + when(state, types) + "\n}\n");
 }
 
 /// scale(1 / sqrt(head_dim)).
@@ -66,10 +69,59 @@ Preset linear() {
           /*decodes=*/true,
           {causalSetting("on"), stateSetting()},
           [](const Settings &set) -> Spec {
-            return writeLinear(set, {"linear",
-                                     "  %fq = attn.feature_map %q elu_plus_one : !t -> !f\n"
-                                     "  %fk = attn.feature_map %k elu_plus_one : !t -> !f\n",
-                                     "", /*normalized=*/true, ""});
+            LinearSystem system{"linear"};
+            system.features = "  %fq = attn.feature_map %q elu_plus_one : !t -> !f\n"
+                              "  %fk = attn.feature_map %k elu_plus_one : !t -> !f\n";
+            system.normalized = true;
+            return writeLinear(set, system);
+          }};
+}
+
+/// Features that approximate a softmax. Their exponents are kept small by a maximum: of queries over their features,
+/// which cancels; of keys over all tokens or, where a later token must not be seen, over those so far, with a decay as
+/// it grows.
+static void addSoftmaxFeatures(const Settings &set, LinearSystem &system) {
+  bool causal = set.isOn("causal");
+  std::map<std::string, std::string> names{{"causal", causal ? " causal" : ""},
+                                           {"state", set.isOn("state") ? " state(%c0 : !m)" : ""}};
+  system.features = set.fill("  %uq, %mq = attn.random_features %q, %projection softmax : !t, !p -> !f, !w\n"
+                             "  %uk, %mk = attn.random_features %k, %projection softmax : !t, !p -> !f, !w\n"
+                             "  %m, %decay, %c = attn.running_max %mk$causal$state : !w -> !w, !w, !m\n"
+                             "  %fq = attn.feature_map %uq exp subtract(%mq : !w) plus($epsilon) : !f -> !f\n"
+                             "  %fk = attn.feature_map %uk exp subtract(%m : !w) plus($epsilon) : !f -> !f\n",
+                             names);
+  system.types += "!m = tensor<?x?xf32>\n!d = tensor<?x?x?xf32>\n";
+  system.decays = causal;
+  system.stabilized = true;
+}
+
+static void addReluFeatures(const Settings &set, LinearSystem &system) {
+  system.features = set.fill("  %uq, %mq = attn.random_features %q, %projection : !t, !p -> !f, !w\n"
+                             "  %uk, %mk = attn.random_features %k, %projection : !t, !p -> !f, !w\n"
+                             "  %fq = attn.feature_map %uq relu plus($epsilon) : !f -> !f\n"
+                             "  %fk = attn.feature_map %uk relu plus($epsilon) : !f -> !f\n");
+}
+
+Preset performer() {
+  return {"performer",
+          "Choromanski et al., Rethinking Attention with Performers (2020)",
+          "kernel",
+          "O(N features)",
+          /*decodes=*/true,
+          {Setting::word("features", {"softmax", "relu"}, "positive ones of a softmax (FAVOR+), or generalised: relu"),
+           Setting::word("projection", {"shared", "per_head"}, "whether heads share directions"),
+           Setting::word("epsilon", {"1.0e-06", "0.0", "1.0e-04", "1.0e-03"}, "added to features"), causalSetting(),
+           stateSetting()},
+          [](const Settings &set) -> Spec {
+            if (set.isOn("state") && !set.isOn("causal"))
+              return llvm::createStringError("state=on goes on from earlier tokens, so set causal=on with it");
+            LinearSystem system{"performer"};
+            system.parameters = ", %projection: !p";
+            system.types = set.is("projection", "shared") ? "!p = tensor<?x${head_dim}xf32> // [features, head_dim]\n"
+                                                          : "!p = tensor<?x?x${head_dim}xf32>\n";
+            system.normalized = true;
+            set.is("features", "softmax") ? addSoftmaxFeatures(set, system) : addReluFeatures(set, system);
+            return writeLinear(set, system);
           }};
 }
 
@@ -82,7 +134,12 @@ static Preset decaying(std::string name, std::string source, std::string decay, 
           /*decodes=*/true,
           {Setting::word("causal", {"on"}, "a decay runs from token to token"), stateSetting()},
           [=](const Settings &set) -> Spec {
-            return writeLinear(set, {name, "", decay, /*normalized=*/false, scaled ? rootScale(set) : ""});
+            LinearSystem system{name};
+            system.parameters = ", %decay: !d";
+            system.types = "!d = " + decay + "\n";
+            system.decays = true;
+            system.scale = scaled ? rootScale(set) : "";
+            return writeLinear(set, system);
           }};
 }
 

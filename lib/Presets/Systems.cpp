@@ -36,33 +36,11 @@ void registerAllPresets() {
   using namespace presets;
   if (!getPresets().empty() && getPresets().count("dense"))
     return;
-  for (auto make : {memoryCompressed,
-                    image1D,
-                    image2D,
-                    setTransformer,
-                    sparseStrided,
-                    sparseFixed,
-                    axial,
-                    longformer,
-                    bigBird,
-                    routing,
-                    linear,
-                    gla,
-                    mamba2,
-                    retnet,
-                    alibi,
-                    attentionSinks,
-                    causal,
-                    chunkedLocal,
-                    dense,
-                    documents,
-                    neighborhood1D,
-                    neighborhood2D,
-                    prefixLM,
-                    slidingWindow,
-                    softCap,
-                    t5,
-                    tree})
+  for (auto make :
+       {memoryCompressed, image1D,        image2D,        setTransformer, sparseStrided, sparseFixed, axial,
+        longformer,       bigBird,        routing,        linear,         performer,     gla,         mamba2,
+        retnet,           alibi,          attentionSinks, causal,         chunkedLocal,  dense,       documents,
+        neighborhood1D,   neighborhood2D, prefixLM,       slidingWindow,  softCap,       t5,          tree})
     registerPreset(make());
 }
 

@@ -28,6 +28,7 @@ Preset longformer();
 Preset bigBird();
 Preset routing();
 Preset linear();
+Preset performer();
 
 // Recurrences of today.
 Preset gla();

@@ -20,6 +20,8 @@ std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &env
       .Case([&](ScatterMeanOp op) { return evaluateScatterMean(op, operands); })
       .Case([&](ScatterRowsOp op) { return evaluateScatterRows(op, operands); })
       .Case([&](FeatureMapOp op) { return evaluateFeatureMap(op, operands); })
+      .Case([&](RandomFeaturesOp op) { return evaluateRandomFeatures(op, operands); })
+      .Case([&](RunningMaxOp op) { return evaluateRunningMax(op, operands); })
       .Case([&](LinearWeightsOp op) { return evaluateLinearWeights(op, operands); })
       .Case([&](LinearAttentionOp op) { return evaluateLinearAttention(op, operands); })
       .Default(std::nullopt);

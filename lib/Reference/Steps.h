@@ -87,6 +87,10 @@ StepResults<T> evaluateScatterRows(ScatterRowsOp op, const Operands<T> &operands
 template <typename T>
 StepResults<T> evaluateFeatureMap(FeatureMapOp op, const Operands<T> &operands);
 template <typename T>
+StepResults<T> evaluateRandomFeatures(RandomFeaturesOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateRunningMax(RunningMaxOp op, const Operands<T> &operands);
+template <typename T>
 StepResults<T> evaluateLinearWeights(LinearWeightsOp op, const Operands<T> &operands);
 template <typename T>
 StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &operands);

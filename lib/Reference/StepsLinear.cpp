@@ -1,6 +1,7 @@
 //===- StepsLinear.cpp - Features, and recurrences over tokens --------------===//
 #include "Steps.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -33,6 +34,77 @@ StepResults<T> evaluateFeatureMap(FeatureMapOp op, const Operands<T> &operands) 
   return {StepResult<T>(std::move(output), std::move(sizes.data))};
 }
 
+template <typename T>
+StepResults<T> evaluateRandomFeatures(RandomFeaturesOp op, const Operands<T> &operands) {
+  Array<T> input = operands.numbers(op.getInput()), projection = operands.numbers(op.getProjection());
+  Array<double> inputSizes = operands.magnitudes(op.getInput());
+  Array<double> projectionSizes = operands.magnitudes(op.getProjection());
+  bool byHead = projection.shape.size() == 3, softmax = op.getSoftmax();
+  int64_t dim = input.shape[3], features = projection.shape[byHead ? 1 : 0], heads = input.shape[1];
+  int64_t rows = input.shape[0] * heads * input.shape[2];
+  SmallVector<int64_t> shape{input.shape[0], heads, input.shape[2], features};
+  constexpr T none = -std::numeric_limits<T>::infinity();
+  Array<T> logs(shape), maxima(ArrayRef(shape).take_front(3), none);
+  std::vector<double> sizes(logs.data.size()), maximumSizes(rows);
+  T scale = softmax ? 1 / std::sqrt(std::sqrt(T(dim))) : T(1);
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t from = byHead ? row / input.shape[2] % heads * features : 0;
+    T length = 0;
+    for (int64_t d = 0; softmax && d < dim; ++d)
+      length += input.data[row * dim + d] * input.data[row * dim + d] * scale * scale / 2;
+    for (int64_t f = 0; f < features; ++f) {
+      T product = 0;
+      double size = 0;
+      for (int64_t d = 0; d < dim; ++d) {
+        product += projection.data[(from + f) * dim + d] * input.data[row * dim + d];
+        size += projectionSizes.data[(from + f) * dim + d] * inputSizes.data[row * dim + d];
+      }
+      logs.data[row * features + f] = product * scale - length;
+      sizes[row * features + f] = size * scale + length;
+      maxima.data[row] = std::max(maxima.data[row], product * scale);
+      maximumSizes[row] = std::max(maximumSizes[row], size * scale);
+    }
+  }
+  return {StepResult<T>(std::move(logs), std::move(sizes)), StepResult<T>(std::move(maxima), std::move(maximumSizes))};
+}
+
+template <typename T>
+StepResults<T> evaluateRunningMax(RunningMaxOp op, const Operands<T> &operands) {
+  Array<T> input = operands.numbers(op.getInput()), maxima(input.shape), decays(input.shape);
+  Array<double> inputSizes = operands.magnitudes(op.getInput());
+  int64_t tokens = input.shape[2], heads = input.shape[0] * input.shape[1];
+  constexpr T none = -std::numeric_limits<T>::infinity();
+  Array<T> last(ArrayRef(input.shape).take_front(2), none);
+  std::vector<double> sizes(input.data.size()), decaySizes(input.data.size()), lastSizes(heads);
+  if (op.getState()) {
+    last = operands.numbers(op.getState());
+    lastSizes = operands.magnitudes(op.getState()).data;
+    for (double &size : lastSizes)
+      size = std::isfinite(size) ? size : 0; // -inf: nothing yet
+  }
+  for (int64_t head = 0; head < heads; ++head) {
+    auto take = [&](int64_t n) {
+      last.data[head] = std::max(last.data[head], input.data[head * tokens + n]);
+      lastSizes[head] = std::max(lastSizes[head], inputSizes.data[head * tokens + n]);
+    };
+    for (int64_t n = 0; n < tokens && !op.getCausal(); ++n)
+      take(n);
+    for (int64_t n = 0; n < tokens; ++n) {
+      T before = last.data[head];
+      double sizeBefore = lastSizes[head];
+      if (op.getCausal())
+        take(n);
+      int64_t at = head * tokens + n;
+      maxima.data[at] = last.data[head];
+      sizes[at] = lastSizes[head];
+      decays.data[at] = before == none ? T(0) : before - last.data[head];
+      decaySizes[at] = before == none ? 0 : sizeBefore + lastSizes[head];
+    }
+  }
+  return {StepResult<T>(std::move(maxima), std::move(sizes)), StepResult<T>(std::move(decays), std::move(decaySizes)),
+          StepResult<T>(std::move(last), std::move(lastSizes))};
+}
+
 namespace {
 
 /// The factors of a recurrence, and the sizes of their logarithms.
@@ -61,6 +133,13 @@ template <typename T>
 struct Cell {
   T value = 0;
   double size = 0;
+
+  /// Adds a product; an error of one factor counts as much as the other factor is large.
+  void add(Cell x, Cell y) {
+    value += x.value * y.value;
+    double xSize = std::abs(double(x.value));
+    size += x.size * std::abs(double(y.value)) + xSize * std::max(0.0, y.size - std::abs(double(y.value)));
+  }
 
   void decay(T log, double logSize) {
     T factor = std::exp(std::min<T>(log, 0));
@@ -94,8 +173,7 @@ public:
               size_t from = decays.find(head / heads, head % heads, n, f, key);
               cell(f).decay(decays.numbers.data[from], decays.sizes.data[from]);
             }
-            cell(f).value += key.data[at] * v.value;
-            cell(f).size += keySizes.data[at] * v.size;
+            cell(f).add({key.data[at], keySizes.data[at]}, v);
           }
         };
         for (int64_t n = 0; !causal && n < tokens; ++n)
@@ -106,8 +184,7 @@ public:
           Cell<T> product;
           for (int64_t f = 0; f < features; ++f) {
             size_t at = (head * tokens + n) * features + f;
-            product.value += query.data[at] * cell(f).value;
-            product.size += querySizes.data[at] * cell(f).size;
+            product.add({query.data[at], querySizes.data[at]}, cell(f));
           }
           read(head * tokens + n, c, product);
         }
@@ -191,6 +268,10 @@ StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &
 
 template StepResults<double> evaluateFeatureMap(FeatureMapOp, const Operands<double> &);
 template StepResults<float> evaluateFeatureMap(FeatureMapOp, const Operands<float> &);
+template StepResults<double> evaluateRandomFeatures(RandomFeaturesOp, const Operands<double> &);
+template StepResults<float> evaluateRandomFeatures(RandomFeaturesOp, const Operands<float> &);
+template StepResults<double> evaluateRunningMax(RunningMaxOp, const Operands<double> &);
+template StepResults<float> evaluateRunningMax(RunningMaxOp, const Operands<float> &);
 template StepResults<double> evaluateLinearWeights(LinearWeightsOp, const Operands<double> &);
 template StepResults<float> evaluateLinearWeights(LinearWeightsOp, const Operands<float> &);
 template StepResults<double> evaluateLinearAttention(LinearAttentionOp, const Operands<double> &);

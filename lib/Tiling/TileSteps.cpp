@@ -25,6 +25,8 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
       .Case([&](ScatterMeanOp op) { return buildScatterMean(s, op), success(); })
       .Case([&](ScatterRowsOp op) { return buildScatterRows(s, op), success(); })
       .Case([&](FeatureMapOp op) { return buildFeatureMap(s, op), success(); })
+      .Case([&](RandomFeaturesOp op) { return buildRandomFeatures(s, op), success(); })
+      .Case([&](RunningMaxOp op) { return buildRunningMax(s, op), success(); })
       .Case([&](LinearWeightsOp op) { return buildLinearWeights(s, op), success(); })
       .Case([&](LinearAttentionOp op) { return buildLinearAttention(s, op), success(); })
       .Default([](Operation *op) { return op->emitError("is a step that no code is known for"); });

@@ -185,6 +185,7 @@ def recurrences(n):
     """Linear attention by its quadratic form, decays by their recurrence."""
     for causal in ("on", "off"):
         yield Case("linear", dict(causal=causal), n, oracle=lambda q, k, v, causal=causal: ref.linear_attention(q, k, v, is_causal=causal == "on", eps=0))
+    yield from performers(n)
     by_head = np.log(1 - 2.0 ** (-5 - np.arange(H)))
     by_step = -RNG.random((B, H, n)) * 3
     by_feature = -RNG.random((B, H, n, D))
@@ -194,34 +195,73 @@ def recurrences(n):
                    ref.lin_recurrence(q, k, v, log_decay, scale=scale))
 
 
+def performers(n):
+    """FAVOR+ and generalised features; causal ones by their running maximum, which sees no later key."""
+    for projection, shape in (("shared", (24, D)), ("per_head", (H, 21, D))):
+        w = RNG.standard_normal(shape).astype(np.float32)
+        apply = lambda f, x, w=w.astype(np.float64): f(x, w) if w.ndim == 2 else np.stack([f(x[:, h:h + 1], w[h]) for h in range(H)], 1)[:, :, 0]
+        for epsilon in ("1.0e-06", "0.0", "1.0e-03"):
+            e = float(epsilon)
+            favor = lambda x, query, e=e, apply=apply: apply(lambda x, w: ref.favor_plus(x, w, query, e), x)
+            relu = lambda x, e=e, apply=apply: apply(lambda x, w: ref.favor_generalized(x, w, eps=e), x)
+            settings = dict(projection=projection, epsilon=epsilon)
+            yield Case("performer", settings, n, captured=dict(projection=w), oracle=lambda q, k, v, favor=favor:
+                       ref.linear_attention(favor(q, True), favor(k, False), v, phi=lambda x: x, eps=0))
+            yield Case("performer", dict(settings, causal="on"), n, captured=dict(projection=w), oracle=lambda q, k, v, favor=favor, apply=apply, e=e:
+                       running(favor(q, True), apply(lambda x, w: x * D ** -0.25 @ w.T, k), (k * k).sum(-1) / (2 * D ** 0.5), v, e))
+            if e:  # else all weights of a query may be 0
+                for causal in ("on", "off"):
+                    yield Case("performer", dict(settings, features="relu", causal=causal), n, captured=dict(projection=w), oracle=lambda q, k, v, relu=relu, causal=causal:
+                               ref.linear_attention(relu(q), relu(k), v, phi=lambda x: x, eps=0, is_causal=causal == "on"))
+
+
+def running(fq, u, half, v, e):
+    """Token by token: sums shrink as the largest product so far grows."""
+    c, s, z, out = np.full(u.shape[:2], -1e300), 0.0, 0.0, np.zeros(v.shape)
+    for t in range(v.shape[2]):
+        new = np.maximum(c, u[:, :, t].max(-1))
+        f = np.exp(u[:, :, t] - half[:, :, t, None] - new[..., None]) + e
+        a, c = np.exp(c - new)[..., None], new
+        s, z = a[..., None] * s + f[..., None] * v[:, :, t, None], a * z + f
+        out[:, :, t] = np.einsum("bhf,bhfd->bhd", fq[:, :, t], s) / (fq[:, :, t] * z).sum(-1, keepdims=True)
+    return out
+
+
 def decoded(folder):
     """Token by token through the state is what all at once is; answers what is wrong."""
     n, wrong = 9, []
     tensors = {key: RNG.standard_normal((B, H, n, D)).astype(np.float32) for key in ("q", "k", "v")}
-    decays = dict(linear=None, retnet=-RNG.random(H), mamba2=-RNG.random((B, H, n)), gla=-RNG.random((B, H, n, D)))
+    decays = dict(linear=None, retnet=-RNG.random(H), mamba2=-RNG.random((B, H, n)), gla=-RNG.random((B, H, n, D)), performer=None)
     for preset, decay in decays.items():
         inputs = dict(tensors) if decay is None else dict(tensors, decay=decay.astype(np.float32))
-        zeros = dict(s0=np.zeros((B, H, D, D), np.float32), **({} if decay is not None else dict(z0=np.zeros((B, H, D), np.float32))))
-        run = lambda given: run_state(f"{folder}/{preset}", preset, given)
-        whole, state, rows = run({**inputs, **zeros}), zeros, []
+        features = 24 if preset == "performer" else D
+        state = dict(s0=np.zeros((B, H, features, D), np.float32))
+        if decay is None:
+            state = dict(z0=np.zeros((B, H, features), np.float32), **state)
+        if preset == "performer":
+            inputs["projection"] = RNG.standard_normal((features, D)).astype(np.float32)
+            state = dict(c0=np.full((B, H), -np.inf, np.float32), **state)
+        whole = run_state(f"{folder}/{preset}", preset, {**inputs, **state})
+        rows = []
         for t in range(n):
-            step = run({**{key: x[:, :, t:t + 1] if x.ndim > 1 else x for key, x in inputs.items()}, **state})
-            rows.append(step[0])
-            state = dict(zip(sorted(zeros, reverse=True), step[1:]))
-        for name, got, wanted in zip(("output", "sums", "sums"), (np.concatenate(rows, 2), *step[1:]), whole):
+            token = {key: x[:, :, t:t + 1] if x.ndim > 2 else x for key, x in inputs.items()}
+            row, *sums = run_state(f"{folder}/{preset}", preset, {**token, **state})
+            rows.append(row)
+            state = dict(zip(state, sums))
+        for got, wanted in zip((np.concatenate(rows, 2), *sums), whole):
             if not np.abs(got - wanted).max() < 2e-5:
-                wrong.append(f"{preset}: {name} token by token off by {np.abs(got - wanted).max()}")
+                wrong.append(f"{preset}: token by token off by {np.abs(got - wanted).max()}")
     return wrong
 
 
 def run_state(folder, preset, inputs):
     """The results of a preset with `state=on`."""
     os.makedirs(folder, exist_ok=True)
-    command = ["attn-run", f"--preset={preset}", f"--head-dim={D}", "--set=state=on", "--check"]
+    command = ["attn-run", f"--preset={preset}", f"--head-dim={D}", "--set=state=on", "--set=causal=on", "--check"]
     for key, tensor in inputs.items():
         np.save(f"{folder}/{key}.npy", tensor)
         command.append(f"--input={key}={folder}/{key}.npy")
-    names = [f"out{i}" for i in range(3 if "z0" in inputs else 2)]
+    names = [f"out{i}" for i in range(1 + len({"c0", "z0", "s0"} & set(inputs)))]
     subprocess.run([*command, *(f"--output={name}={folder}/{name}.npy" for name in names)], capture_output=True, check=True)
     return [np.load(f"{folder}/{name}.npy") for name in names]
 

@@ -9,6 +9,8 @@ namespace attn {
 void buildCompute(StepBuilder &s, ComputeOp op);
 void buildGatherRows(StepBuilder &s, GatherRowsOp op);
 void buildMerge(StepBuilder &s, MergeOp op);
+void buildRandomFeatures(StepBuilder &s, RandomFeaturesOp op);
+void buildRunningMax(StepBuilder &s, RunningMaxOp op);
 void buildFeatureMap(StepBuilder &s, FeatureMapOp op);
 void buildLinearWeights(StepBuilder &s, LinearWeightsOp op);
 void buildLinearAttention(StepBuilder &s, LinearAttentionOp op);

@@ -79,3 +79,35 @@ func.func @scale(%q: tensor<2x3x8x16xf32>) {
   %o, %s = attn.linear_attention %q, %q, %q scale(0x7F800000) : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x16x16xf32>
   return
 }
+
+// -----
+
+func.func @projection(%x: tensor<2x3x8x16xf32>, %p: tensor<16xf32>) {
+  // expected-error@+1 {{operand 1 is 'tensor<16xf32>', but must have rank 2, [features, head_dim], or 3, with heads before these; reshape it (E14)}}
+  %f, %m = attn.random_features %x, %p : tensor<2x3x8x16xf32>, tensor<16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @directions(%x: tensor<2x3x8x16xf16>, %p: tensor<32x16xf16>) {
+  // expected-error@+1 {{operand 1 is 'tensor<32x16xf16>', but must be of f32; convert it (E14)}}
+  %f, %m = attn.random_features %x, %p : tensor<2x3x8x16xf16>, tensor<32x16xf16> -> tensor<2x3x8x32xf32>, tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @heads(%x: tensor<2x3x8x16xf32>, %p: tensor<4x32x16xf32>) {
+  // expected-error@+1 {{operand 0 and operand 1 differ in heads: 3 (dimension 1 of 'tensor<2x3x8x16xf32>') and 4 (dimension 0 of 'tensor<4x32x16xf32>'); make them equal (E1)}}
+  %f, %m = attn.random_features %x, %p : tensor<2x3x8x16xf32>, tensor<4x32x16xf32> -> tensor<2x3x8x32xf32>, tensor<2x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @maximum(%x: tensor<2x3x8xf32>, %c: tensor<2x3xf32>) {
+  // expected-error@+1 {{has a state of earlier tokens, but is not causal; add `causal` or drop the state (E15)}}
+  %m, %g, %l = attn.running_max %x state(%c : tensor<2x3xf32>) : tensor<2x3x8xf32> -> tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3xf32>
+  return
+}

@@ -436,6 +436,18 @@ def linear(s, *options):
             for more, args in (("", ""), (f"subtract(%z : {z}) plus(1.0e-2) ", f", %z: {z}")):
                 spec = f"func.func @f(%x: {t}{args}) -> {f} {{\n  %out = attn.feature_map %x {name} {more}: {t} -> {f}\n  return %out : {f}\n}}\n"
                 s.check(f"{name} of {kind}, {more}", spec, "B=2,H=3,N=37" + (",F=21" if width == "?" else ""), *options)
+        for soft, projection in (("softmax", "tensor<?x?xf32>"), ("", "tensor<?x?x?xf32>")):
+            u = "tensor<?x?x?x?xf32>"
+            spec = (f"func.func @f(%x: {t}, %p: {projection}) -> ({u}, {w}) {{\n  %out, %m = attn.random_features %x, %p {soft} : {t}, {projection} -> {u}, {w}\n"
+                    f"  return %out, %m : {u}, {w}\n}}\n")
+            s.check(f"random {soft}, {kind}", spec, [f"B=2,H=3,N={n},F={m}" + (f",D={d}" if width == "?" else "") for n, m, d in ((37, 21, 40), (1, 1, 3), (8, 16, 64))], *options)
+    c = "tensor<?x?xf32>"
+    for causal, args, start in (("", "", ""), ("causal", "", ""), ("causal", f", %c: {c}", f"state(%c : {c})")):
+        spec = (f"func.func @f(%x: {w}{args}) -> ({w}, {w}, {c}) {{\n  %m, %g, %l = attn.running_max %x {causal} {start} : {w} -> {w}, {w}, {c}\n"
+                f"  return %m, %g, %l : {w}, {w}, {c}\n}}\n")
+        s.check(f"running maximum {causal} {start}", spec, ["B=2,H=3,N=37", "N=1", "N=0"], *options)
+        if start:
+            s.check("nothing yet", spec, "B=1,H=2,N=5", *options, files={"c": write_npy(s.path("c.npy"), "f", [1, 2], [-INF, -INF])})
     for kind in ("f32", "bf16"):
         t, f, state = f"tensor<?x?x?x?x{kind}>", f"tensor<?x?x?x?x{kind}>", "tensor<?x?x?x?xf32>"
         decays = {"none": "", "by head": "tensor<?xf32>", "by step": w, "by feature": "tensor<?x?x?x?xf32>"}

@@ -133,4 +133,59 @@ LogicalResult LinearAttentionOp::verify() {
   return verifyExtents(*this);
 }
 
+//===----------------------------------------------------------------------===//
+// random_features, running_max
+//===----------------------------------------------------------------------===//
+
+SmallVector<ExtentTie> RandomFeaturesOp::getExtentTies() {
+  unsigned rank = typeOf(getProjection()).getRank();
+  Value byHead = rank == 3 ? getProjection() : Value();
+  return {makeTie("batch", {{getInput(), 0}, {getFeatures(), 0}, {getMaxima(), 0}}),
+          makeTie("heads", {{getInput(), 1}, {byHead, 0}, {getFeatures(), 1}, {getMaxima(), 1}}),
+          makeTie("tokens", {{getInput(), 2}, {getFeatures(), 2}, {getMaxima(), 2}}),
+          makeTie("features", {{getProjection(), rank - 2}, {getFeatures(), 3}}),
+          makeTie("head_dim", {{getInput(), 3}, {getProjection(), rank - 1}})};
+}
+
+SmallVector<Value> RandomFeaturesOp::getContiguous() { return {getInput(), getProjection(), getFeatures()}; }
+
+LogicalResult RandomFeaturesOp::verify() {
+  if (!llvm::is_contained({2, 3}, typeOf(getProjection()).getRank()))
+    return emitOpError() << "operand 1 is " << getProjection().getType()
+                         << ", but must have rank 2, [features, head_dim], or 3, with heads before these; reshape it "
+                            "(E14)";
+  if (failed(verifyRank(*this, getInput(), 4, "[batch, heads, tokens, head_dim]", "(E14)")) ||
+      failed(verifyRank(*this, getFeatures(), 4, "[batch, heads, tokens, features]", "(E14)")) ||
+      failed(verifyRank(*this, getMaxima(), 3, "[batch, heads, tokens]", "(E14)")) ||
+      failed(verifyF32(*this, {getProjection(), getFeatures(), getMaxima()}, "(E14)")))
+    return failure();
+  return verifyExtents(*this);
+}
+
+SmallVector<ExtentTie> RunningMaxOp::getExtentTies() {
+  ExtentTie batch = makeTie("batch", {{getInput(), 0}}), heads = makeTie("heads", {{getInput(), 1}});
+  for (Value tensor : {Value(getState()), Value(getMaxima()), Value(getDecays()), Value(getLast())})
+    if (tensor) {
+      batch.places.push_back({tensor, 0});
+      heads.places.push_back({tensor, 1});
+    }
+  return {batch, heads, makeTie("tokens", {{getInput(), 2}, {getMaxima(), 2}, {getDecays(), 2}})};
+}
+
+SmallVector<Value> RunningMaxOp::getContiguous() { return {}; }
+
+LogicalResult RunningMaxOp::verify() {
+  if (getState() && !getCausal())
+    return emitOpError("has a state of earlier tokens, but is not causal; add `causal` or drop the state (E15)");
+  for (Value tensor : {Value(getInput()), Value(getMaxima()), Value(getDecays())})
+    if (failed(verifyRank(*this, tensor, 3, "[batch, heads, tokens]", "(E15)")))
+      return failure();
+  for (Value tensor : {Value(getState()), Value(getLast())})
+    if (failed(verifyRank(*this, tensor, 2, "[batch, heads]", "(E15)")))
+      return failure();
+  if (failed(verifyF32(*this, {getInput(), getState(), getMaxima(), getDecays(), getLast()}, "(E15)")))
+    return failure();
+  return verifyExtents(*this);
+}
+
 } // namespace attn

@@ -116,4 +116,64 @@ def Attn_LinearAttentionOp : Attn_Step<"linear_attention", [AttrSizedOperandSegm
   }];
 }
 
+def Attn_RandomFeaturesOp : Attn_Step<"random_features"> {
+  let summary = "Products with random directions";
+  let description = [{
+    ```
+    features[b, h, n, f] = sum_d projection[f, d] * input[b, h, n, d]
+    maxima[b, h, n]      = max_f features[b, h, n, f]
+    ```
+
+    With `softmax`, the input is first divided by the fourth root of D, and half its squared length is subtracted from the features,
+    not from the maxima: exp of what comes out are features whose products are exp(q . k / sqrt(D)) on average. Directions are an
+    operand: nothing is drawn here.
+
+    Shapes: input [B, H, N, D]; projection [F, D] or [H, F, D]; features [B, H, N, F], maxima [B, H, N], these three in f32.
+
+    ```mlir
+    %u, %m = attn.random_features %x, %p softmax : tensor<?x?x?x64xf16>, tensor<256x64xf32> -> tensor<?x?x?x256xf32>, tensor<?x?x?xf32>
+    ```
+
+    Constraints
+    - E1
+    - E14: input has rank 4, projection rank 2 or 3; projection, features and maxima are of f32
+
+    Source: Choromanski et al., Rethinking Attention with Performers (2020).
+  }];
+  let arguments = (ins Attn_Numbers:$input, Attn_Numbers:$projection, UnitAttr:$softmax);
+  let results = (outs Attn_Numbers:$features, Attn_Numbers:$maxima);
+  let assemblyFormat = [{
+    $input `,` $projection (`softmax` $softmax^)? attr-dict `:` type($input) `,` type($projection) `->` type(results)
+  }];
+}
+
+def Attn_RunningMaxOp : Attn_Step<"running_max"> {
+  let summary = "Maxima over tokens, and how they grow";
+  let description = [{
+    ```
+    maxima[b, h, t] = max(maxima[b, h, t - 1], input[b, h, t]), from maxima[b, h, -1] = state[b, h] or -inf
+    decays[b, h, t] = maxima[b, h, t - 1] - maxima[b, h, t], or 0 where the former is -inf
+    last[b, h]      = maxima[b, h, N - 1]
+    ```
+
+    Without `causal`, maxima are those over all tokens, and decays 0. Features exp(x - maxima) with these decays make of linear attention
+    what exp(x) would, without an overflow, and without a look at later tokens.
+
+    Shapes: input, maxima, decays [B, H, N], state, last [B, H], in f32.
+
+    ```mlir
+    %m, %g, %c = attn.running_max %x causal : !w -> !w, !w, tensor<?x?xf32>
+    ```
+
+    Constraints
+    - E1
+    - E15: input, maxima and decays have rank 3, state and last rank 2, all of f32; a state needs `causal`
+  }];
+  let arguments = (ins Attn_Numbers:$input, Optional<Attn_Numbers>:$state, UnitAttr:$causal);
+  let results = (outs Attn_Numbers:$maxima, Attn_Numbers:$decays, Attn_Numbers:$last);
+  let assemblyFormat = [{
+    $input (`causal` $causal^)? (`state` `(` $state^ `:` type($state) `)`)? attr-dict `:` type($input) `->` type(results)
+  }];
+}
+
 #endif // ATTN_DIALECT_ATTN_IR_ATTNLINEAR_TD
