@@ -12,6 +12,8 @@ llvm::Expected<ExtentTable> ExtentTable::create(func::FuncOp func) {
   func.walk([&](CompiledOpInterface op) {
     llvm::append_range(ties, op.getExtentTies());
     llvm::append_range(table.multiples, op.getMultiples());
+    if (auto compute = dyn_cast<ComputeOp>(*op))
+      llvm::append_range(table.least, compute.getLeast());
   });
   for (const ExtentTie &tie : ties)
     table.unite(tie);
@@ -56,6 +58,12 @@ llvm::Error ExtentTable::applyRules() {
 }
 
 llvm::Error ExtentTable::checkMultiples() const {
+  for (const ExtentLeast &bound : least) {
+    int64_t extent = get(bound.place.tensor, bound.place.dim), source = get(bound.source.tensor, bound.source.dim);
+    if (extent >= 0 && source >= 0 && (!bound.times || source) && extent < source * bound.times + bound.plus)
+      return makeError("dimension ", bound.place.dim, " of a tensor of attn.compute is ", extent, ", but at least ",
+                       source * bound.times + bound.plus, " is read; give larger extents");
+  }
   for (const ExtentMultiple &multiple : multiples) {
     int64_t extent = get(multiple.place.tensor, multiple.place.dim), of = get(multiple.of.tensor, multiple.of.dim);
     if (extent < 0 || of < 0 || (of == 0 ? extent == 0 : extent % of == 0))
@@ -119,7 +127,7 @@ llvm::Error ExtentTable::set(Value value, ArrayRef<int64_t> shape, StringRef sou
 llvm::Error ExtentTable::setDefaults(int64_t tokens, StringRef option) {
   const std::pair<StringRef, int64_t> numbers[] = {{"B", 1}, {"H", 8}, {"N", tokens}, {"D", 64}};
   static const std::pair<StringRef, StringRef> copies[] = {{"Hkv", "H"}, {"M", "N"}, {"Dv", "D"}, {"H", "Hkv"},
-                                                           {"N", "M"},   {"G", "H"}, {"W", "N"},  {"F", "D"}};
+                                                           {"N", "M"},   {"L", "M"}, {"L", "N"}, {"G", "H"}, {"W", "N"},  {"F", "D"}};
   auto extentOf = [&](StringRef name) {
     auto found = named.find(name);
     return found == named.end() ? -1 : classes[found->second].extent;

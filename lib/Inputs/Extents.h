@@ -2,7 +2,7 @@
 #ifndef ATTN_LIB_INPUTS_EXTENTS_H
 #define ATTN_LIB_INPUTS_EXTENTS_H
 
-#include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Dialect/Attn/IR/AttnSteps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -55,6 +55,7 @@ private:
   llvm::EquivalenceClasses<Dim> dims;
   llvm::SmallVector<std::pair<Dim, ExtentRule>> rules;
   llvm::SmallVector<ExtentMultiple> multiples;
+  llvm::SmallVector<ExtentLeast> least;
   std::map<Dim, Class> classes;                // by leader
   llvm::MapVector<llvm::StringRef, Dim> named; // name to leader, in order of naming
 };

@@ -12,6 +12,23 @@ std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::Strin
       .str();
 }
 
+std::string compute(llvm::StringRef result, const Product &p, llvm::StringRef body, llvm::StringRef more,
+                    llvm::StringRef initial) {
+  bool two = !p.b.empty();
+  auto map = [&](llvm::StringRef indices) { return ("affine_map<(" + p.loops + ") -> (" + indices + ")>").str(); };
+  return ("  %" + result + " = attn.compute(%" + p.a + (two ? ", %" + p.b : "") + ") maps([" + map(p.aIndices) + ", " +
+          (two ? map(p.bIndices) + ", " : "") + map(p.outIndices) + "]) initial(" + initial + ") " + more +
+          "{\n  ^bb0(%x: f32, " + (two ? "%y: f32, " : "") + "%total: f32):\n" + body + "  } : " + p.aType +
+          (two ? ", " + p.bType : "") + " -> " + p.outType + "\n")
+      .str();
+}
+
+std::string product(llvm::StringRef result, const Product &p) {
+  return compute(result, p,
+                 "    %xy = arith.mulf %x, %y : f32\n    %sum = arith.addf %total, %xy : f32\n"
+                 "    attn.result %sum : f32\n");
+}
+
 Setting causalSetting(llvm::StringRef initial) {
   bool on = initial == "on";
   return Setting::word("causal", {on ? "on" : "off", on ? "off" : "on"}, "no key after the query");
@@ -36,11 +53,41 @@ void registerAllPresets() {
   using namespace presets;
   if (!getPresets().empty() && getPresets().count("dense"))
     return;
-  for (auto make :
-       {memoryCompressed, image1D,        image2D,        setTransformer, sparseStrided, sparseFixed, axial,
-        longformer,       bigBird,        routing,        linear,         performer,     gla,         mamba2,
-        retnet,           alibi,          attentionSinks, causal,         chunkedLocal,  dense,       documents,
-        neighborhood1D,   neighborhood2D, prefixLM,       slidingWindow,  softCap,       t5,          tree})
+  for (auto make : {memoryCompressed,
+                    image1D,
+                    image2D,
+                    setTransformer,
+                    sparseStrided,
+                    sparseFixed,
+                    axial,
+                    longformer,
+                    bigBird,
+                    routing,
+                    linear,
+                    performer,
+                    gla,
+                    mamba2,
+                    retnet,
+                    etc,
+                    memoryCompressedKeys,
+                    linformer,
+                    synthesizer,
+                    transformerXL,
+                    compressive,
+                    alibi,
+                    attentionSinks,
+                    causal,
+                    chunkedLocal,
+                    dense,
+                    differential,
+                    documents,
+                    neighborhood1D,
+                    neighborhood2D,
+                    prefixLM,
+                    slidingWindow,
+                    softCap,
+                    t5,
+                    tree})
     registerPreset(make());
 }
 

@@ -9,6 +9,16 @@ namespace attn::presets {
 /// func.func @NAME(%q, %k, %v, `arguments`) of one attention with `clauses`. `arguments` is "" or starts with a comma.
 std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::StringRef arguments = "");
 
+/// %result = the sum over the last of `loops` of a[aIndices] * b[bIndices]; tensors are "%name: type". The output's
+/// loops are b, h, n, d, in that order and without the ones that `out` lacks.
+struct Product {
+  std::string a, aIndices, b, bIndices, loops, outIndices, aType, bType, outType;
+};
+std::string product(llvm::StringRef result, const Product &product);
+/// The same of one tensor, or two, with a body of its own; its block has %x, (%y,) %total.
+std::string compute(llvm::StringRef result, const Product &product, llvm::StringRef body, llvm::StringRef more = "",
+                    llvm::StringRef initial = "0.0");
+
 /// The setting `causal`, off or on; and what it adds to a mask: "causal and " or nothing.
 Setting causalSetting(llvm::StringRef initial = "off");
 llvm::StringRef causalAnd(const Settings &set);
@@ -27,6 +37,12 @@ Preset axial();
 Preset longformer();
 Preset bigBird();
 Preset routing();
+Preset etc();
+Preset memoryCompressedKeys();
+Preset linformer();
+Preset synthesizer();
+Preset transformerXL();
+Preset compressive();
 Preset linear();
 Preset performer();
 
@@ -41,6 +57,7 @@ Preset attentionSinks();
 Preset causal();
 Preset chunkedLocal();
 Preset dense();
+Preset differential();
 Preset documents();
 Preset neighborhood1D();
 Preset neighborhood2D();

@@ -227,14 +227,19 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
     double share = entry.weight / total, score = std::abs(entry.score);
     if (!(share > 0))
       continue;
-    bool isProduct = !isClamped && entry.key != kJoined;
+    bool isJoined = entry.key == kJoined, isProduct = !isClamped && !isJoined;
+    if (isJoined && joinedLseSizes && size_t(row) < joinedLseSizes->size())
+      score = std::max(score, (*joinedLseSizes)[row]);
     double product = isProduct ? share * getScoreMagnitude(row, getFirstKey(at) + entry.key) : 0;
     readValue(entry.key, row, at, v.data());
     *result.lseMagnitude += share * score;
     lseSquares += product * product;
     for (int64_t d = 0; d < extents.valueDim; ++d) {
       double distance = std::abs(v[d] - result.output[d]);
-      result.outputMagnitude[d] += share * (std::abs(v[d]) + (isClamped ? 0 : score * distance));
+      double size = std::abs(v[d]);
+      if (size_t at = row * extents.valueDim + d; isJoined && joinedSizes && at < joinedSizes->size())
+        size = std::max(size, (*joinedSizes)[at]);
+      result.outputMagnitude[d] += share * (size + (isClamped ? 0 : score * distance));
       squares[d] += product * distance * product * distance;
     }
   }

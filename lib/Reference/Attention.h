@@ -29,6 +29,13 @@ public:
   };
   void evaluate(int64_t row, const Result &result);
 
+  /// What errors of the output and log-sum-exp that are joined are measured by, where an op computed them; null where
+  /// not.
+  void setJoinedMagnitudes(const std::vector<double> *output, const std::vector<double> *lse) {
+    joinedSizes = output;
+    joinedLseSizes = lse;
+  }
+
 private:
   /// In place of a key: what is joined.
   static constexpr int64_t kJoined = -1;
@@ -61,6 +68,7 @@ private:
   Extents extents;
   Precision precision;
   const HostTensor *query, *key, *value, *joinedOutput = nullptr, *joinedLse = nullptr;
+  const std::vector<double> *joinedSizes = nullptr, *joinedLseSizes = nullptr;
   double scale;
   int64_t offset; // query position minus query row
   std::optional<Program> mask, exactScore, typedScore;

@@ -166,6 +166,11 @@ private:
     FailureOr<AttentionRows> rows = AttentionRows::create(op, environment, precision);
     if (failed(rows))
       return failure();
+    auto sizesOf = [&](Value tensor) {
+      auto found = tensor ? magnitudes.find(tensor) : magnitudes.end();
+      return found == magnitudes.end() ? nullptr : &found->second;
+    };
+    rows->setJoinedMagnitudes(sizesOf(op.getJoinedOutput()), sizesOf(op.getJoinedLse()));
     bool whole = !isOnlyReturned(op);
     RowSample output, lse;
     const Extents &e = rows->getExtents();

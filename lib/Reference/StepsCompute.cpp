@@ -1,6 +1,8 @@
 //===- StepsCompute.cpp - Loops over the elements of tensors ----------------===//
 #include "Steps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
@@ -48,6 +50,21 @@ static SmallVector<int64_t> findExtents(ComputeOp op, ArrayRef<SmallVector<int64
   return extents;
 }
 
+/// The body as it acts on sizes: terms that are taken away are added.
+static void takeSizes(ComputeOp copy) {
+  copy.walk([](Operation *op) {
+    OpBuilder b(op);
+    if (auto difference = dyn_cast<arith::SubFOp>(op)) {
+      difference.replaceAllUsesWith(
+          arith::AddFOp::create(b, op->getLoc(), difference.getLhs(), difference.getRhs()).getResult());
+      op->erase();
+    } else if (auto negative = dyn_cast<arith::NegFOp>(op)) {
+      negative.replaceAllUsesWith(negative.getOperand());
+      op->erase();
+    }
+  });
+}
+
 template <typename T>
 StepResults<T> evaluateCompute(ComputeOp op, const Operands<T> &operands) {
   SmallVector<Array<T>> inputs;
@@ -67,10 +84,16 @@ StepResults<T> evaluateCompute(ComputeOp op, const Operands<T> &operands) {
     varying.push_back(argument);
   FailureOr<Program> program = Program::compile(op.getBody().front(), Environment(), Extents(),
                                                 std::is_same_v<T, double> ? Rounding::Exact : Rounding::Typed, varying);
-  if (failed(program))
+  Operation *copy = op->clone();
+  takeSizes(cast<ComputeOp>(copy));
+  FailureOr<Program> onSizes =
+      Program::compile(copy->getRegion(0).front(), Environment(), Extents(), Rounding::Exact, varying);
+  copy->erase();
+  if (failed(program) || failed(onSizes))
     return {};
   SmallVector<AffineMap> maps = op.getIndexMaps();
   program->runOnce();
+  onSizes->runOnce();
   SmallVector<int64_t> loops(extents.size(), 0);
   auto place = [&](unsigned input) {
     int64_t flat = 0;
@@ -78,12 +101,11 @@ StepResults<T> evaluateCompute(ComputeOp op, const Operands<T> &operands) {
       flat = flat * extent + evaluate(expr, loops);
     return flat;
   };
-  // The body once with the numbers, once with their sizes: sums of products, which it is as a rule, of sizes only grow.
-  auto run = [&](auto number, double start) {
+  auto run = [&](Program &body, auto number, double start) {
     for (unsigned input = 0; input < total; ++input)
-      program->setFloat(input, number(input, place(input)));
-    program->setFloat(total, start);
-    return program->runVarying().f;
+      body.setFloat(input, number(input, place(input)));
+    body.setFloat(total, start);
+    return body.runVarying().f;
   };
   for (size_t element = 0; element < output.data.size(); ++element) {
     for (size_t rest = element, loop = outer; loop-- > 0; rest /= extents[loop])
@@ -91,8 +113,8 @@ StepResults<T> evaluateCompute(ComputeOp op, const Operands<T> &operands) {
     double sum = op.getInitial().convertToFloat(), size = std::abs(sum);
     std::function<void(unsigned)> nest = [&](unsigned loop) {
       if (loop == loops.size()) {
-        sum = run([&](unsigned input, int64_t at) { return double(inputs[input].data[at]); }, sum);
-        size = std::abs(run([&](unsigned input, int64_t at) { return sizes[input].data[at]; }, size));
+        sum = run(*program, [&](unsigned input, int64_t at) { return double(inputs[input].data[at]); }, sum);
+        size = std::abs(run(*onSizes, [&](unsigned input, int64_t at) { return sizes[input].data[at]; }, size));
         return;
       }
       for (loops[loop] = 0; loops[loop] < extents[loop]; ++loops[loop])

@@ -187,10 +187,25 @@ static int check_multiples(AttnCall *call, const AttnStep *step) {
   return ATTN_OK;
 }
 
+static int check_least(AttnCall *call, const AttnStep *step) {
+  for (int64_t k = 0; k < step->num_least; k++) {
+    const AttnLeast *l = &step->least[k];
+    int64_t t = step->operands[l->operand], of = call->tensors[step->operands[l->of_operand]].extents[l->of_dim];
+    int64_t extent = call->tensors[t].extents[l->dim], least = of * l->times + l->plus;
+    if ((l->times == 0 || of > 0) && extent < least)
+      return ATTN_FAIL_ARGUMENT(call, t, ATTN_WRONG_EXTENT, "dimension %d is %lld, expected at least %lld", (int)l->dim,
+                                (long long)extent, (long long)least);
+  }
+  return ATTN_OK;
+}
+
 int attn_check_steps(AttnCall *call) {
   int status = ATTN_OK;
-  for (int64_t k = 0; k < call->program.function->num_steps && status == ATTN_OK; k++)
+  for (int64_t k = 0; k < call->program.function->num_steps && status == ATTN_OK; k++) {
     status = check_multiples(call, &call->program.steps[k]);
+    if (status == ATTN_OK)
+      status = check_least(call, &call->program.steps[k]);
+  }
   return status;
 }
 

@@ -163,6 +163,7 @@ StringRef getExtentLetter(StringRef extent) {
       .Case("output heads", "G")
       .Case("value head_dim", "Dv")
       .Case("features", "F")
+      .Case("distances", "L")
       .Default("");
 }
 

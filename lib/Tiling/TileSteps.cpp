@@ -1,5 +1,6 @@
 //===- TileSteps.cpp - Steps around attention to code over memrefs --------===//
 #include "Steps/Steps.h"
+#include "attn/Tiling/Interface.h"
 #include "attn/Tiling/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,6 +18,7 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](ComputeOp op) { return buildCompute(s, op), success(); })
       .Case([&](GatherRowsOp op) { return buildGatherRows(s, op), success(); })
+      .Case([&](RelativeScoresOp op) { return buildRelativeScores(s, op), success(); })
       .Case([&](MergeOp op) { return buildMerge(s, op), success(); })
       .Case([&](NormalizeRowsOp op) { return buildNormalizeRows(s, op), success(); })
       .Case([&](RowScoresOp op) { return buildRowScores(s, op), success(); })
@@ -30,6 +32,17 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
       .Case([&](LinearWeightsOp op) { return buildLinearWeights(s, op), success(); })
       .Case([&](LinearAttentionOp op) { return buildLinearAttention(s, op), success(); })
       .Default([](Operation *op) { return op->emitError("is a step that no code is known for"); });
+}
+
+/// See kLeastAttr.
+DenseI64ArrayAttr encodeLeast(ComputeOp op) {
+  SmallVector<int64_t> numbers;
+  SmallVector<Value> tensors = op.getTensors();
+  auto number = [&](Value tensor) { return int64_t(llvm::find(tensors, tensor) - tensors.begin()); };
+  for (const ExtentLeast &least : op.getLeast())
+    numbers.append({number(least.place.tensor), least.place.dim, number(least.source.tensor), least.source.dim,
+                    least.times, least.plus});
+  return DenseI64ArrayAttr::get(op.getContext(), numbers);
 }
 
 struct TileSteps : impl::TileStepsBase<TileSteps> {
@@ -48,6 +61,8 @@ struct TileSteps : impl::TileStepsBase<TileSteps> {
     auto launch = tile::StepOp::create(b, op.getLoc(), op->getResultTypes(), name, op->getOperands(),
                                        b.getDenseI64ArrayAttr(step.getUnits()), tile::StepOp::encodeExtents(op),
                                        tile::StepOp::encodeContiguous(op), tile::StepOp::encodeMultiples(op));
+    if (auto compute = dyn_cast<ComputeOp>(*op))
+      launch->setAttr(tile::kLeastAttr, encodeLeast(compute));
     op->replaceAllUsesWith(launch);
     op.erase();
     return success();

@@ -40,15 +40,15 @@ class Case:
         command = ["attn-run", f"--preset={self.preset}", f"--head-dim={D}", "--check",
                    *(f"--set={key}={value}" for key, value in self.settings.items()),
                    *([f"--function={self.function}"] if self.function else [])]
-        for key, tensor in dict(q=self.q, k=self.k, v=self.v, **self.captured).items():
-            if key in self.unused:
+        for key, tensor in {"q": self.q, "k": self.k, "v": self.v, **self.captured}.items():
+            if key in self.unused and key not in self.captured:
                 continue
             np.save(f"{folder}/{key}.npy", tensor)
             command.append(f"--input={key}={folder}/{key}.npy")
         done = subprocess.run([*command, f"--output=out={folder}/out.npy"], capture_output=True, text=True)
         if done.returncode:
             return f"{self.name}: {done.stderr.strip()} {done.stdout.strip()}"
-        off = np.abs(np.load(f"{folder}/out.npy") - self.expected()).max()
+        off = np.abs(np.load(f"{folder}/out.npy") - self.expected()).max(initial=0)
         return "" if off < 2e-5 else f"{self.name}: off by {off}"
 
 
@@ -266,8 +266,76 @@ def run_state(folder, preset, inputs):
     return [np.load(f"{folder}/{name}.npy") for name in names]
 
 
+def projected(n):
+    """Systems whose keys, values or scores are sums over other tensors."""
+    draw = lambda *shape: RNG.standard_normal(shape).astype(np.float32)
+    wide = lambda t: t.astype(np.float64)
+    for sharing in ("heads", "none", "key_value"):
+        e, f = (draw(H if sharing == "none" else 1, 6, n) / np.float32(8) for _ in range(2))
+        flat = (lambda t: t) if sharing == "none" else (lambda t: t[0])
+        own = dict(e=flat(e)) if sharing == "key_value" else dict(e=flat(e), f=flat(f))
+        last = e if sharing == "key_value" else f
+        yield Case("linformer", dict(features=6, sharing=sharing), n, captured=own,
+                   oracle=lambda q, k, v, e=e, f=last: ref.linformer(q, k, v, *(np.broadcast_to(wide(t), (H, 6, n)) for t in (e, f))))
+    for factor in (1, 3):
+        for causal in ("inclusive", "strict", "off"):
+            wk, wv = draw(H, D, factor, D) / np.float32(8), draw(H, D, factor, D) / np.float32(8)  # [heads, from, place, to]
+            turn = lambda w: wide(w).transpose(0, 3, 1, 2)
+            yield Case("memory-compressed", dict(factor=factor, causal=causal), n, captured=dict(wk=wk, wv=wv),
+                       oracle=lambda q, k, v, wk=wk, wv=wv, c=factor, s=causal: np.zeros_like(q) if len(q[0, 0]) < c else ref.memory_compressed(
+                           q, k, v, turn(wk), np.zeros((H, D)), turn(wv), np.zeros((H, D)), c, s != "off", s == "strict"))
+    scores, table = draw(B, H, n, n), draw(H, n, n)
+    for kind, captured, total in (("dense", dict(scores=scores), scores), ("random", dict(table=table), table[None]),
+                                  ("mixture", dict(scores=scores, table=table), scores + table)):
+        for causal in ("off", "on"):
+            yield Case("synthesizer", dict(scores=kind, causal=causal), n, captured=captured, unused=("q", "k"),
+                       oracle=lambda q, k, v, s=total, c=causal: ref.synth(wide(s), v, c == "on"))
+    for causal in ("off", "on"):
+        q2, k2, lam = draw(B, H, n, D), draw(B, H, n, D), draw(H)
+        mask = ref.causal(n) if causal == "on" else None
+        case = Case("differential", dict(causal=causal), n, captured=dict(q2=q2, k2=k2), unused=("q", "k"),
+                    oracle=lambda q, k, v, q2=q2, k2=k2, lam=lam, mask=mask: ref.sdpa(q, k, v, mask) - wide(lam)[None, :, None, None] * ref.sdpa(wide(q2), wide(k2), v, mask))
+        case.captured.update(q1=case.q, k1=case.k, **{"lambda": lam})
+        yield case
+
+
+def recurrent(n):
+    """Memory before the segment; distances beyond the table; what the memory is compressed by."""
+    draw = lambda *shape: RNG.standard_normal(shape).astype(np.float32)
+    wide = lambda t: t.astype(np.float64)
+    for memory in (0, 11):
+        for preset in ("transformer-xl", "compressive"):
+            for length in (n + memory + 3, max(n // 2, 1)):
+                r, u, w = draw(H, length, D), draw(H, D), draw(H, D)
+                yield Case(preset, {}, n, m=n + memory, captured=dict(r=r, u=u, w=w), function="compressive" if preset == "compressive" else None,
+                           oracle=lambda q, k, v, r=r, u=u, w=w, m=memory: ref.xl_attention(q, k, v, wide(r), wide(u), wide(w), m))
+    r, u, w = draw(H, n + 11, D), draw(H, D), draw(H, D)
+    i, j = ref.ij(n, n + 11)
+    def near(q, k, v):
+        dist = i + 11 - j
+        s = np.einsum("bhid,bhjd->bhij", q + wide(u)[None, :, None], k) + np.einsum("bhid,hijd->bhij", q + wide(w)[None, :, None], wide(r)[:, np.clip(dist, 0, n + 10)])
+        return ref.softmax(np.where((dist >= 0) & (dist < 7), s * D ** -0.5, ref.NEG)) @ v
+    yield Case("transformer-xl", dict(same_length=7), n, m=n + 11, captured=dict(r=r, u=u, w=w), oracle=near)
+    for factor in (1, 3):
+        for function in ("mean", "max", "conv"):
+            old, kernel = draw(B, H, n, D), draw(D, factor, D)
+            fn = lambda q, k, v, old=old, kernel=kernel, c=factor, f=function: ref.compress(
+                wide(old).reshape(B * H, n, D), c, f, wide(kernel).transpose(2, 0, 1)).reshape(B, H, n // c, D)
+            yield Case("compressive", dict(factor=factor, function=function), n, captured=dict(old=old, **(dict(kernel=kernel) if function == "conv" else {})),
+                       unused=("q", "k", "v"), function="compress", oracle=fn)
+    g = 4
+    kg, vg, qg, kgl, vgl = draw(B, H, g, D), draw(B, H, g, D), draw(B, H, g, D), draw(B, H, n, D), draw(B, H, n, D)
+    for radius in (0, 5, 200):
+        yield Case("etc", dict(radius=radius), n, captured=dict(kg=kg, vg=vg), function="etc_long",
+                   oracle=lambda q, k, v, radius=radius: ref.etc(q, k, v, wide(kg), wide(vg), wide(qg), wide(kg), wide(vg), wide(kgl), wide(vgl), radius)[0])
+    case = Case("etc", {}, n, captured=dict(kg=kg, vg=vg), function="etc_global", unused=("q",),
+                oracle=lambda q, k, v: ref.etc(k, k, v, wide(kg), wide(vg), wide(qg), wide(kg), wide(vg), k, v, 1)[1])
+    case.captured["q"] = qg
+    yield case
+
+
 def main(folder):
-    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences) for case in family(n)] + list(grids())
+    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences, projected, recurrent) for case in family(n)] + list(grids())
     with ThreadPoolExecutor(2) as pool:
         wrong = [text for text in pool.map(lambda item: item[1].run(f"{folder}/{item[0]}"), enumerate(cases)) if text]
     wrong += decoded(f"{folder}/decoded")

@@ -83,7 +83,13 @@ typedef struct {
   int64_t operand, dim, of_operand, of_dim;
 } AttnMultiple;
 
-enum { ATTN_MAX_MULTIPLES = 4 };
+/* The extent of a dimension of an operand that has to be at least another one times a number plus a number, unless the
+ * other is 0. */
+typedef struct {
+  int64_t operand, dim, of_operand, of_dim, times, plus;
+} AttnLeast;
+
+enum { ATTN_MAX_MULTIPLES = 4, ATTN_MAX_LEAST = 8 };
 
 /* What a function does, in order: a kernel, or code that works unit by unit. */
 typedef struct {
@@ -95,6 +101,8 @@ typedef struct {
   AttnUnits units[ATTN_MAX_RANK];
   int64_t num_multiples;
   AttnMultiple multiples[ATTN_MAX_MULTIPLES];
+  int64_t num_least;
+  AttnLeast least[ATTN_MAX_LEAST];
 } AttnStep;
 
 /* One attention op of a function. */

@@ -374,6 +374,12 @@ FailureOr<AttnStep> EntryBuilder::codeStep(tile::StepOp step) {
     record.units[record.num_units++] = {units[0], units[1], units[2]};
   for (ArrayRef<int64_t> at = step.getMultipleExtents(); !at.empty(); at = at.drop_front(4))
     record.multiples[record.num_multiples++] = {at[0], at[1], at[2], at[3]};
+  if (auto least = step->getAttrOfType<DenseI64ArrayAttr>(tile::kLeastAttr)) {
+    if (least.size() > 6 * ATTN_MAX_LEAST)
+      return step.emitError() << "has " << least.size() / 6 << " bounds of extents; at most " << int(ATTN_MAX_LEAST);
+    for (ArrayRef<int64_t> at = least; !at.empty(); at = at.drop_front(6))
+      record.least[record.num_least++] = {at[0], at[1], at[2], at[3], at[4], at[5]};
+  }
   if (device)
     record.kernel_name = string(getDeviceName(step.getCode()));
   else

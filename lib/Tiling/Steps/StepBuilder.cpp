@@ -230,6 +230,22 @@ Value StepBuilder::choose(Value condition, function_ref<Value()> then, function_
   return scf::IfOp::create(b, loc, condition, yield(then), yield(otherwise)).getResult(0);
 }
 
+Value StepBuilder::dot(Value extent, function_ref<std::pair<Value, Value>(Value, int64_t)> factors) {
+  auto run = [&](Value from, Value to, Value init, int64_t width) {
+    auto body = [&](Value d, ValueRange total) {
+      auto [x, y] = factors(d, width);
+      return Values{fma(x, y, total[0])};
+    };
+    return loop(from, to, init, body, width)[0];
+  };
+  if (lanes == 1)
+    return run(index(0), extent, f32(0), 1);
+  Value vectors = sub(extent, modulo(extent, index(lanes)));
+  Value wide = run(index(0), vectors, f32(0, lanes), lanes);
+  Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, wide);
+  return run(vectors, extent, sum, 1);
+}
+
 void StepBuilder::ifThen(Value condition, Body<> then, Body<> otherwise) {
   auto branch = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/bool(otherwise));
   OpBuilder::InsertionGuard guard(b);

@@ -107,6 +107,8 @@ public:
   Value fold(Value from, Value to, Value init, llvm::function_ref<Value(Value, Value)> body);
   /// One of two values; only what it takes runs.
   Value choose(Value condition, llvm::function_ref<Value()> then, llvm::function_ref<Value()> otherwise);
+  /// The sum over d in [0, extent) of the products of two numbers, vectors of them first.
+  Value dot(Value extent, llvm::function_ref<std::pair<Value, Value>(Value, int64_t)> factors);
   void ifThen(Value condition, Body<> then, Body<> otherwise = nullptr);
 
 private:

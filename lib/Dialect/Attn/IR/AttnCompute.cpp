@@ -96,6 +96,39 @@ static std::optional<ExtentRule> findRule(ComputeOp op, unsigned loop) {
   return std::nullopt;
 }
 
+/// What an index that is no loop alone comes to at most, on an extent of 0 or more of its one open loop; nothing where it
+/// has several open loops.
+static std::optional<ExtentLeast> findLeast(ComputeOp op, ExtentPlace place, AffineExpr expr) {
+  SmallVector<int64_t> factors(op.getNumLoops() + 1);
+  if (failed(readFactors(expr, 1, factors)))
+    return std::nullopt;
+  ExtentLeast least{place, place, 0, factors.back() + 1};
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop) {
+    int64_t extent = factors[loop] ? op.getKnownExtent(loop) : 1;
+    if (extent >= 0) {
+      least.plus += factors[loop] * (std::max<int64_t>(extent, 1) - 1);
+      continue;
+    }
+    std::optional<ExtentPlace> source = op.getPlace(loop);
+    if (least.times || !source)
+      return std::nullopt;
+    least.source = *source;
+    least.times = factors[loop];
+    least.plus -= factors[loop];
+  }
+  return least;
+}
+
+SmallVector<ExtentLeast> ComputeOp::getLeast() {
+  SmallVector<ExtentLeast> all;
+  for (auto [tensor, map] : llvm::zip(getInputs(), getIndexMaps()))
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (!isa<AffineDimExpr>(expr))
+        if (std::optional<ExtentLeast> least = findLeast(*this, {tensor, unsigned(dim)}, expr))
+          all.push_back(*least);
+  return all;
+}
+
 /// After the place in a tensor of rows of numbers, an input rather than the output.
 static std::string nameOf(ComputeOp op, ArrayRef<ExtentPlace> places) {
   static constexpr StringRef names[] = {"batch", "heads", "tokens", "head_dim"};
@@ -186,6 +219,21 @@ LogicalResult ComputeOp::verify() {
                   llvm::any_of(places, [&](ExtentPlace place) { return place.tensor != getOutput(); });
     if (!isTold && (loop >= getNumOutputLoops() || !findRule(*this, loop)))
       return emitOpError() << "has a loop, d" << loop << ", whose extent no tensor tells; write it in extents (E8)";
+  }
+  unsigned mixed = 0;
+  SmallVector<AffineMap> maps = getIndexMaps();
+  for (AffineMap map : ArrayRef(maps).drop_back())
+    mixed += llvm::count_if(map.getResults(), [](AffineExpr expr) { return !isa<AffineDimExpr>(expr); });
+  SmallVector<ExtentLeast> least = getLeast();
+  if (least.size() != mixed)
+    return emitOpError("has an index of several loops whose extents no number tells; write the extents of all but one of "
+                       "them (E8)");
+  for (const ExtentLeast &bound : least) {
+    int64_t extent = typeOf(bound.place.tensor).getDimSize(bound.place.dim);
+    if (!bound.times && extent >= 0 && extent < bound.plus)
+      return emitOpError() << "reads index " << bound.plus - 1 << " of dimension " << bound.place.dim << " of "
+                           << describeTensor(*this, bound.place.tensor) << ", which has " << extent
+                           << "; change the map or the extents (E8)";
   }
   return verifyExtents(*this);
 }

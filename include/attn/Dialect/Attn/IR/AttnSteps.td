@@ -86,6 +86,30 @@ def Attn_MergeOp : Attn_Step<"merge"> {
   }];
 }
 
+def Attn_RelativeScoresOp : Attn_Step<"relative_scores"> {
+  let summary = "The scores of distances";
+  let description = [{
+    ```
+    output[b, h, i, j] = sum_d query[b, h, i, d] * table[h, t, d],  t = i + M - N - j, the distance, taken to the nearest of [0, L)
+    ```
+
+    Query i stands at position i + M - N, so the last one at the last key. A score region captures the output and adds it; it is memory
+    of N x M numbers a head.
+
+    Shapes: query [B, H, N, D], key [B, H, M, D] (its extents alone are read), table [H, L, D] with L at least 1, output
+    [B, H, N, M] in f32.
+
+    Constraints
+    - E1, E2
+    - E9: query and key have rank 4, table rank 3, output rank 4 of f32
+
+    Source: Dai et al., Transformer-XL (2019).
+  }];
+  let arguments = (ins Attn_Numbers:$query, Attn_Numbers:$key, Attn_Numbers:$table);
+  let results = (outs Attn_Numbers:$output);
+  let assemblyFormat = "$query `,` $key `,` $table attr-dict `:` type($query) `,` type($key) `,` type($table) `->` type($output)";
+}
+
 def Attn_ComputeOp : Attn_Step<"compute", [SingleBlock]> {
   let summary = "Sums over the elements of tensors, in nested loops";
   let description = [{
@@ -115,7 +139,8 @@ def Attn_ComputeOp : Attn_Step<"compute", [SingleBlock]> {
     - E5: there is a map for each input and one for the output, all of the same loops; the output's is its own loops in order
     - E6: indices are loops, multiplied by numbers from 0 up, and sums of these
     - E7: the block takes an f32 for each input and the total, and holds arith and math ops that give one f32
-    - E8: the extent of every loop is told by a tensor, by `extents`, or, of the output, by what stays inside
+    - E8: the extent of every loop is told by a tensor, by `extents`, or, of the output, by what stays inside; of the loops of an index
+      that is no loop alone, one at most has an extent that no number in the IR tells
   }];
   let arguments = (ins Variadic<Attn_Numbers>:$inputs, AffineMapArrayAttr:$maps, F32Attr:$initial,
                        OptionalAttr<DenseI64ArrayAttr>:$extents);
@@ -133,6 +158,8 @@ def Attn_ComputeOp : Attn_Step<"compute", [SingleBlock]> {
     ::mlir::SmallVector<::mlir::Value> getTensors();
     /// Where a tensor tells the extent of a loop.
     ::std::optional<::attn::ExtentPlace> getPlace(unsigned loop);
+    /// What keeps indices that are no loop alone inside.
+    ::mlir::SmallVector<::attn::ExtentLeast> getLeast();
     /// A number, where `extents` or a type has it; else -1.
     int64_t getKnownExtent(unsigned loop);
   }];
