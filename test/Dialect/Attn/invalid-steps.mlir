@@ -173,3 +173,48 @@ func.func @compute(%x: !t, %r: tensor<?xf32>) {
   } : !t -> !t
   return
 }
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @scores(%q: !t, %r: tensor<?x?x64xf32>) {
+  // expected-error@+1 {{result 0 is 'tensor<?x?x?x?xf16>', but scores are of f32; write f32 (E9)}}
+  %0 = attn.relative_scores %q, %q, %r : !t, !t, tensor<?x?x64xf32> -> tensor<?x?x?x?xf16>
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @distances(%q: !t, %r: tensor<?x0x64xf32>) {
+  // expected-error@+1 {{has a table of no distance; give at least one (E9)}}
+  %0 = attn.relative_scores %q, %q, %r : !t, !t, tensor<?x0x64xf32> -> tensor<?x?x?x?xf32>
+  return
+}
+
+// -----
+
+// A table may be read beyond its end where its one extent is known.
+!t = tensor<?x?x?x64xf32>
+func.func @beyond(%x: !t, %w: tensor<2xf32>) {
+  // expected-error@+1 {{reads index 4 of dimension 0 of operand 1, which has 2; change the map or the extents (E8)}}
+  %0 = attn.compute(%x, %w) maps([affine_map<(b, h, n, d, c) -> (b, h, n, d)>, affine_map<(b, h, n, d, c) -> (c * 2)>,
+                                  affine_map<(b, h, n, d, c) -> (b, h, n, d)>]) initial(0.0) extents([-1, -1, -1, -1, 3]) {
+  ^bb0(%a: f32, %b: f32, %t: f32):
+    attn.result %b : f32
+  } : !t, tensor<2xf32> -> !t
+  return
+}
+
+// -----
+
+!t = tensor<?x?x?x64xf32>
+func.func @mixed(%x: !t, %w: tensor<?xf32>) {
+  // expected-error@+1 {{has an index of several loops whose extents no number tells; write the extents of all but one of them (E8)}}
+  %0 = attn.compute(%x, %w) maps([affine_map<(b, h, n, d) -> (b, h, n, d)>, affine_map<(b, h, n, d) -> (b + n)>,
+                                  affine_map<(b, h, n, d) -> (b, h, n, d)>]) initial(0.0) {
+  ^bb0(%a: f32, %b: f32, %t: f32):
+    attn.result %b : f32
+  } : !t, tensor<?xf32> -> !t
+  return
+}
