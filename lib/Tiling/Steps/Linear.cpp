@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Steps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
 
@@ -26,6 +28,19 @@ public:
   Value ofToken(Value n) const { return rank == 3 ? factor(s.load(tensor, {b, h, n}), 1) : whole; }
   Value ofFeatures(Value ofToken, Value n, Value f, int64_t width) const {
     return rank == 4 ? factor(s.load(tensor, {b, h, n, f}, width), width) : s.splat(ofToken, width);
+  }
+  /// Of one feature of several tokens, one exponential for all of them where vectors are at hand.
+  SmallVector<Value> ofFeature(ArrayRef<Value> ofTokens, ArrayRef<Value> tokens, Value f) const {
+    if (rank != 4)
+      return SmallVector<Value>(ofTokens);
+    SmallVector<Value> logs;
+    for (Value n : tokens)
+      logs.push_back(s.load(tensor, {b, h, n, f}));
+    if (s.onDevice() || logs.size() == 1)
+      return llvm::map_to_vector(logs, [&](Value log) { return factor(log, 1); });
+    auto type = VectorType::get(logs.size(), s.b.getF32Type());
+    Value factors = factor(vector::FromElementsOp::create(s.b, s.loc, type, logs), logs.size());
+    return SmallVector<Value>(vector::ToElementsOp::create(s.b, s.loc, factors).getResults());
   }
 
 private:
@@ -92,9 +107,10 @@ private:
     }
     auto row = [&](Value f, ValueRange carried) {
       Values sums(carried), state = loadColumns(op.getSums(), f);
+      SmallVector<Value> factors = update ? decay.ofFeature(decays, n, f) : decays;
       for (int64_t t = 0; t < count; ++t) {
         if (update)
-          take(state, n[t], f, values[t], decays[t]);
+          take(state, n[t], f, values[t], factors[t]);
         Value q = read ? s.splat(s.load(op.getQuery(), {b, h, n[t], f}), columns.width) : Value();
         for (int64_t c = 0; read && c < columns.count; ++c)
           sums[t * columns.count + c] = s.fma(q, state[c], sums[t * columns.count + c]);
@@ -109,10 +125,10 @@ private:
   }
 
   /// Row `f` of the state takes token `n`.
-  void take(Values &state, Value n, Value f, ArrayRef<Value> value, Value ofToken) {
-    Value k = s.splat(s.load(op.getKey(), {b, h, n, f}), columns.width), factor;
+  void take(Values &state, Value n, Value f, ArrayRef<Value> value, Value factor) {
+    Value k = s.splat(s.load(op.getKey(), {b, h, n, f}), columns.width);
     if (decay)
-      factor = ofToken ? s.splat(ofToken, columns.width) : s.splat(decay.ofFeatures({}, n, f, 1), columns.width);
+      factor = s.splat(factor, columns.width);
     for (auto [column, v] : llvm::zip_equal(state, value))
       column = s.fma(k, v, decay ? s.mul(factor, column) : column);
   }
