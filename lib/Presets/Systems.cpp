@@ -63,6 +63,8 @@ void registerAllPresets() {
                     longformer,
                     bigBird,
                     routing,
+                    reformer,
+                    sinkhorn,
                     linear,
                     performer,
                     gla,

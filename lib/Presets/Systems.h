@@ -43,6 +43,8 @@ Preset linformer();
 Preset synthesizer();
 Preset transformerXL();
 Preset compressive();
+Preset reformer();
+Preset sinkhorn();
 Preset linear();
 Preset performer();
 

@@ -202,14 +202,25 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
     measure<T>(kept, total, row, at, result);
 }
 
+/// Raises the numbers from `first` on to what their errors are measured by.
+static void raise(MutableArrayRef<double> numbers, const std::vector<double> *sizes, int64_t first) {
+  for (auto [d, x] : llvm::enumerate(numbers)) {
+    x = std::abs(x);
+    if (sizes && first + d < sizes->size())
+      x = std::max(x, (*sizes)[first + d]);
+  }
+}
+
 /// The sizes of the terms of a product, whatever the product itself: it is rounded at these.
 double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow) const {
   llvm::SmallVector<double, 128> q(extents.headDim), k(extents.headDim);
   query->read(queryRow * extents.headDim, extents.headDim, q.data());
   key->read(keyRow * extents.headDim, extents.headDim, k.data());
+  raise(q, sizes.query, queryRow * extents.headDim);
+  raise(k, sizes.key, keyRow * extents.headDim);
   double sum = 0;
   for (int64_t d = 0; d < extents.headDim; ++d)
-    sum += std::abs(q[d] * k[d]);
+    sum += q[d] * k[d];
   return sum * std::abs(scale);
 }
 
@@ -217,7 +228,7 @@ double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow) const 
 /// every product by a part of its terms, to any side; per that part.
 template <typename T>
 void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const Position &at, const Result &result) {
-  std::vector<double> v(extents.valueDim), squares(extents.valueDim);
+  std::vector<double> v(extents.valueDim), vSizes(extents.valueDim), squares(extents.valueDim);
   double lseSquares = 0;
   std::fill_n(result.outputMagnitude, extents.valueDim, 0);
   *result.lseMagnitude = kept.empty() ? 0 : 1;
@@ -228,18 +239,18 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
     if (!(share > 0))
       continue;
     bool isJoined = entry.key == kJoined, isProduct = !isClamped && !isJoined;
-    if (isJoined && joinedLseSizes && size_t(row) < joinedLseSizes->size())
-      score = std::max(score, (*joinedLseSizes)[row]);
+    if (isJoined && sizes.joinedLse && size_t(row) < sizes.joinedLse->size())
+      score = std::max(score, (*sizes.joinedLse)[row]);
     double product = isProduct ? share * getScoreMagnitude(row, getFirstKey(at) + entry.key) : 0;
     readValue(entry.key, row, at, v.data());
+    vSizes = v;
+    raise(vSizes, isJoined ? sizes.joined : sizes.value,
+          (isJoined ? row : getFirstKey(at) + entry.key) * extents.valueDim);
     *result.lseMagnitude += share * score;
     lseSquares += product * product;
     for (int64_t d = 0; d < extents.valueDim; ++d) {
       double distance = std::abs(v[d] - result.output[d]);
-      double size = std::abs(v[d]);
-      if (size_t at = row * extents.valueDim + d; isJoined && joinedSizes && at < joinedSizes->size())
-        size = std::max(size, (*joinedSizes)[at]);
-      result.outputMagnitude[d] += share * (size + (isClamped ? 0 : score * distance));
+      result.outputMagnitude[d] += share * (vSizes[d] + (isClamped ? 0 : score * distance));
       squares[d] += product * distance * product * distance;
     }
   }

@@ -29,12 +29,12 @@ public:
   };
   void evaluate(int64_t row, const Result &result);
 
-  /// What errors of the output and log-sum-exp that are joined are measured by, where an op computed them; null where
-  /// not.
-  void setJoinedMagnitudes(const std::vector<double> *output, const std::vector<double> *lse) {
-    joinedSizes = output;
-    joinedLseSizes = lse;
-  }
+  /// What errors of computed operands are measured by; empty or null: their size.
+  struct Sizes {
+    const std::vector<double> *query = nullptr, *key = nullptr, *value = nullptr, *joined = nullptr,
+                              *joinedLse = nullptr;
+  };
+  void setSizes(const Sizes &known) { sizes = known; }
 
 private:
   /// In place of a key: what is joined.
@@ -68,7 +68,7 @@ private:
   Extents extents;
   Precision precision;
   const HostTensor *query, *key, *value, *joinedOutput = nullptr, *joinedLse = nullptr;
-  const std::vector<double> *joinedSizes = nullptr, *joinedLseSizes = nullptr;
+  Sizes sizes;
   double scale;
   int64_t offset; // query position minus query row
   std::optional<Program> mask, exactScore, typedScore;

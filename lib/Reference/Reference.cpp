@@ -170,7 +170,8 @@ private:
       auto found = tensor ? magnitudes.find(tensor) : magnitudes.end();
       return found == magnitudes.end() ? nullptr : &found->second;
     };
-    rows->setJoinedMagnitudes(sizesOf(op.getJoinedOutput()), sizesOf(op.getJoinedLse()));
+    rows->setSizes({sizesOf(op.getQuery()), sizesOf(op.getKey()), sizesOf(op.getValue()), sizesOf(op.getJoinedOutput()),
+                    sizesOf(op.getJoinedLse())});
     bool whole = !isOnlyReturned(op);
     RowSample output, lse;
     const Extents &e = rows->getExtents();

@@ -25,6 +25,11 @@ std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &env
       .Case([&](RunningMaxOp op) { return evaluateRunningMax(op, operands); })
       .Case([&](LinearWeightsOp op) { return evaluateLinearWeights(op, operands); })
       .Case([&](LinearAttentionOp op) { return evaluateLinearAttention(op, operands); })
+      .Case([&](LshBucketsOp op) { return evaluateLshBuckets(op, operands); })
+      .Case([&](SortOp op) { return evaluateSort(op, operands); })
+      .Case([&](LookBackOp op) { return evaluateLookBack(op, operands); })
+      .Case([&](SinkhornOp op) { return evaluateSinkhorn(op, operands); })
+      .Case([&](MixBlocksOp op) { return evaluateMixBlocks(op, operands); })
       .Default(std::nullopt);
 }
 

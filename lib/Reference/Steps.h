@@ -96,6 +96,16 @@ template <typename T>
 StepResults<T> evaluateLinearWeights(LinearWeightsOp op, const Operands<T> &operands);
 template <typename T>
 StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateLshBuckets(LshBucketsOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateSort(SortOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateLookBack(LookBackOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateSinkhorn(SinkhornOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateMixBlocks(MixBlocksOp op, const Operands<T> &operands);
 
 /// Any step; nothing where the reference does not know the op.
 template <typename T>

@@ -31,6 +31,11 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
       .Case([&](RunningMaxOp op) { return buildRunningMax(s, op), success(); })
       .Case([&](LinearWeightsOp op) { return buildLinearWeights(s, op), success(); })
       .Case([&](LinearAttentionOp op) { return buildLinearAttention(s, op), success(); })
+      .Case([&](LshBucketsOp op) { return buildLshBuckets(s, op), success(); })
+      .Case([&](SortOp op) { return buildSort(s, op), success(); })
+      .Case([&](LookBackOp op) { return buildLookBack(s, op), success(); })
+      .Case([&](SinkhornOp op) { return buildSinkhorn(s, op), success(); })
+      .Case([&](MixBlocksOp op) { return buildMixBlocks(s, op), success(); })
       .Default([](Operation *op) { return op->emitError("is a step that no code is known for"); });
 }
 

@@ -334,8 +334,91 @@ def recurrent(n):
     yield case
 
 
+def reformed(n):
+    """Reformer: a last chunk that is cut, one chunk only, buckets larger than a chunk and empty ones, given buckets with ties all over."""
+    for rounds, chunk, buckets in ((3, 8, 6), (1, 5, 16)):
+        for causal, same, wrap, dedup in [(c, s, w, d) for c in ("on", "off") for s in ("off", "on") for w in ("rounds", "cyclic", "none")
+                                          for d in ("off", "on") if d == "off" or w == "none"]:
+            rotations = RNG.standard_normal((H, rounds, D, buckets // 2)).astype(np.float32)
+            yield hashed(n, rotations, dict(rounds=rounds, chunk=chunk, buckets=buckets, causal=causal, same_bucket=same, wrap=wrap, dedup=dedup))
+        yield hashed(n, rotations, dict(rounds=rounds, chunk=chunk, buckets=buckets, scale="scaled"))
+        for given in (RNG.integers(0, buckets, (B, H * rounds, n)), np.zeros((B, H * rounds, n))):
+            yield hashed(n, rotations, dict(rounds=rounds, chunk=chunk, buckets=buckets, hash="given"), given.astype(np.int32))
+
+
+def hashed(n, rotations, settings, given=None):
+    case = Case("reformer", settings, n, unused=("q", "k"))
+    on = lambda name, initial="off": settings.get(name, initial) == "on"
+    buckets = None if given is None else given.reshape(B, H, settings["rounds"], n)
+    qk = case.q
+    case.oracle = lambda q, k, v: ref.reformer(
+        qk.astype(np.float64), v, rotations.astype(np.float64), settings["chunk"], on("causal", "on"), settings.get("wrap", "rounds"),
+        on("same_bucket"), on("dedup"), key_scale=settings.get("scale", "unit"), buckets=buckets)
+    case.captured = dict(qk=qk, **(dict(rotations=rotations) if given is None else dict(buckets=given)))
+    return case
+
+
+def sorted_softly(n):
+    """Sinkhorn: a last block that is cut, one block, blocks from nowhere."""
+    for block in (8, 3):
+        blocks = -(-n // block)
+        logits = RNG.standard_normal((B, H, blocks, blocks)).astype(np.float32)
+        for combine in ("concat", "sum", "sorted"):
+            for more in (dict(), dict(causal="on"), dict(sortcut=2), dict(iterations=1), dict(logits="means")):
+                means = "logits" in more
+                if not means or n % block == 0:
+                    settings = dict(block=block, combine=combine, **more)
+                    yield Case("sinkhorn", settings, n, captured={} if means else dict(logits=logits),
+                               oracle=lambda q, k, v, settings=settings, r=None if means else logits: sinkhorn(q, k, v, settings, r))
+
+
+def sinkhorn(q, k, v, settings, logits):
+    """reference.py where blocks are whole and there is no order of time."""
+    n, block, iterations, cut = q.shape[2], settings["block"], settings.get("iterations", 8), settings.get("sortcut", 0)
+    blocks = -(-n // block)
+    split = lambda t: np.pad(t, ((0, 0), (0, 0), (0, blocks * block - n), (0, 0))).reshape(B, H, blocks, block, D)
+    if logits is None:
+        logits = np.einsum("bhud,bhvd->bhuv", split(q).mean(3), split(k).mean(3)) * D ** -0.5
+    causal = settings.get("causal") == "on"
+    if not causal and n % block == 0:
+        return ref.sinkhorn(q, k, v, logits.astype(np.float64), block, iterations, settings["combine"], min(cut, blocks))
+    out = np.zeros(q.shape)
+    for u in range(blocks):
+        # Of a causal order block u is computed from what there is until then: nothing later can matter.
+        weights = causal_weights(logits[..., :u + 1, :u + 1], iterations) if causal else ref.sinkhorn_norm(logits.astype(np.float64), iterations)
+        rows = slice(u * block, min(n, (u + 1) * block))
+        chosen = [u] if not cut else range(min(cut, blocks))
+        seen = weights.shape[-1]
+        mixed = [np.concatenate([np.einsum("bhv,bhvtd->bhtd", weights[:, :, c], split(t)[:, :, :seen]) for c in chosen], 2) for t in (k, v)]
+        own = [t[:, :, rows] for t in (k, v)]
+        mask = ref.causal(own[0].shape[2]) if causal else np.ones((own[0].shape[2],) * 2, bool)
+        if causal and u == 0:
+            mixed = [t[:, :, :0] for t in mixed]
+        full = np.ones((mask.shape[0], mixed[0].shape[2]), bool)
+        if settings["combine"] == "concat":
+            mixed = [np.concatenate(pair, 2) for pair in zip(mixed, own)]
+            full = np.concatenate([full, mask], 1)
+        out[:, :, rows] = attend(q[:, :, rows], *mixed, full)
+        if settings["combine"] == "sum":
+            out[:, :, rows] += attend(q[:, :, rows], *own, mask)
+    return out
+
+
+def attend(q, k, v, mask):
+    return ref.sdpa(q, k, v, mask) if k.shape[2] else np.zeros(q.shape)
+
+
+def causal_weights(logits, iterations):
+    x = np.where(np.tri(logits.shape[-1], k=-1, dtype=bool), logits.astype(np.float64), ref.NEG)
+    finite = lambda z: np.where(np.isfinite(z), z, 0.0)
+    for _ in range(iterations):
+        x = x - finite(ref.lse(x, -1))
+        x = x - finite(np.logaddexp.accumulate(x, -2))
+    return np.exp(x)
+
+
 def main(folder):
-    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences, projected, recurrent) for case in family(n)] + list(grids())
+    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences, projected, recurrent, reformed, sorted_softly) for case in family(n)] + list(grids())
     with ThreadPoolExecutor(2) as pool:
         wrong = [text for text in pool.map(lambda item: item[1].run(f"{folder}/{item[0]}"), enumerate(cases)) if text]
     wrong += decoded(f"{folder}/decoded")

@@ -24,6 +24,13 @@ void buildInvertRows(StepBuilder &s, InvertRowsOp op);
 void buildScatterMean(StepBuilder &s, ScatterMeanOp op);
 void buildScatterRows(StepBuilder &s, ScatterRowsOp op);
 
+// Sorting.
+void buildLshBuckets(StepBuilder &s, LshBucketsOp op);
+void buildSort(StepBuilder &s, SortOp op);
+void buildLookBack(StepBuilder &s, LookBackOp op);
+void buildSinkhorn(StepBuilder &s, SinkhornOp op);
+void buildMixBlocks(StepBuilder &s, MixBlocksOp op);
+
 } // namespace attn
 
 #endif // ATTN_LIB_TILING_STEPS_STEPS_H

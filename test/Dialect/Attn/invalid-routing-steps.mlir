@@ -27,7 +27,7 @@ func.func @centroids(%x: tensor<2x3x?x64xf32>, %c: tensor<3x?x64xf32>) {
 // -----
 
 func.func @scores(%x: tensor<2x3x?x64xf16>, %c: tensor<3x4x64xf16>) {
-  // expected-error@+1 {{result 0 is 'tensor<2x12x?xf16>', but scores are of f32; convert it (E31)}}
+  // expected-error@+1 {{result 0 is 'tensor<2x12x?xf16>', but must be of f32; convert it (E31)}}
   %0 = attn.row_scores %x, %c : tensor<2x3x?x64xf16>, tensor<3x4x64xf16> -> tensor<2x12x?xf16>
   return
 }
@@ -43,7 +43,7 @@ func.func @clusters(%x: tensor<2x3x?x64xf32>, %c: tensor<3x4x64xf32>) {
 // -----
 
 func.func @none(%s: tensor<?x?x?xf32>) {
-  // expected-error@+1 {{has count(0); give the number of rows, at least 1 (E32)}}
+  // expected-error@+1 {{has count(0); give a number of at least 1 (E32)}}
   %0 = attn.top_rows %s count(0) : tensor<?x?x?xf32> -> tensor<?x?x?xi32>
   return
 }
@@ -75,7 +75,7 @@ func.func @types(%r: tensor<?x?x?xi32>, %x: tensor<?x?x?xf32>) {
 // -----
 
 func.func @groups(%x: tensor<?x?x?x8xf32>, %p: tensor<?x?x?xi32>) {
-  // expected-error@+1 {{has groups(0); give the groups of a head, at least 1 (E34)}}
+  // expected-error@+1 {{has groups(0); give a number of at least 1 (E34)}}
   %0 = attn.scatter_mean %x[%p] groups(0) eps(0.0) : tensor<?x?x?x8xf32>, tensor<?x?x?xi32> -> tensor<?x?x?x8xf32>
   return
 }

@@ -7,15 +7,6 @@ namespace attn {
 
 static RankedTensorType typeOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()); }
 
-/// `values`, those that are there, are of f32.
-static LogicalResult verifyF32(Operation *op, ArrayRef<Value> values, StringRef constraint) {
-  for (Value value : values)
-    if (value && !typeOf(value).getElementType().isF32())
-      return op->emitOpError() << describeTensor(op, value) << " is " << value.getType()
-                               << ", but must be of f32; convert it " << constraint;
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // feature_map
 //===----------------------------------------------------------------------===//

@@ -15,25 +15,59 @@ static LogicalResult verifyEps(Operation *op, const APFloat &eps, StringRef cons
   return op->emitOpError() << "has eps(" << value << "); give a finite number of at least 0 " << constraint;
 }
 
-static LogicalResult verifyF32(Operation *op, Value tensor, StringRef constraint) {
-  if (typeOf(tensor).getElementType().isF32())
-    return success();
-  return op->emitOpError() << describeTensor(op, tensor) << " is " << tensor.getType()
-                           << ", but scores are of f32; convert it " << constraint;
+LogicalResult verifyF32(Operation *op, ArrayRef<Value> tensors, StringRef constraint) {
+  for (Value tensor : tensors)
+    if (tensor && !typeOf(tensor).getElementType().isF32())
+      return op->emitOpError() << describeTensor(op, tensor) << " is " << tensor.getType()
+                               << ", but must be of f32; convert it " << constraint;
+  return success();
 }
 
-/// An extent that an attribute gives: a type may leave it out, and then follows from any extent, times 0.
-static ExtentTie makeFixedTie(StringRef name, ExtentPlace place, ExtentPlace any, int64_t extent) {
+ExtentTie makeFixedTie(StringRef name, ExtentPlace place, ExtentPlace any, int64_t extent) {
   bool isKnown = !typeOf(place.tensor).isDynamicDim(place.dim);
   return isKnown ? makeTie(name, {place}) : makeTie(name, {place}, ExtentRule{any, 0, extent, 1});
 }
 
-static LogicalResult verifyFixed(Operation *op, ExtentPlace place, int64_t extent, StringRef constraint) {
+LogicalResult verifyFixed(Operation *op, ExtentPlace place, int64_t extent, StringRef constraint) {
   RankedTensorType type = typeOf(place.tensor);
   if (type.isDynamicDim(place.dim) || type.getDimSize(place.dim) == extent)
     return success();
   return op->emitOpError() << describeTensor(op, place.tensor) << " is " << type << ", but dimension " << place.dim
                            << " must be " << extent << "; change one of them " << constraint;
+}
+
+LogicalResult verifyLike(Operation *op, ValueRange like, StringRef constraint) {
+  for (Value tensor : like)
+    if (int64_t rank = typeOf(tensor).getRank(); rank != 3 && rank != 4)
+      return op->emitOpError() << describeTensor(op, tensor) << " is " << tensor.getType()
+                               << ", but must have rank 3 or 4, [batch, heads, tokens] and perhaps more; reshape it "
+                               << constraint;
+  return success();
+}
+
+LogicalResult verifySameIntegers(Operation *op, Value a, Value b, StringRef constraint) {
+  if (typeOf(a).getElementType() == typeOf(b).getElementType())
+    return success();
+  return op->emitOpError() << describeTensor(op, b) << " has elements of type " << typeOf(b).getElementType()
+                           << " where " << describeTensor(op, a) << " has " << typeOf(a).getElementType()
+                           << "; make them one type " << constraint;
+}
+
+LogicalResult verifyPositive(Operation *op, StringRef name, int64_t value, StringRef constraint) {
+  if (value >= 1)
+    return success();
+  return op->emitOpError() << "has " << name << "(" << value << "); give a number of at least 1 " << constraint;
+}
+
+void appendLike(SmallVectorImpl<ExtentTie> &ties, ValueRange like, unsigned batch, unsigned tokens) {
+  ExtentTie heads = makeTie("heads", {});
+  for (Value tensor : like) {
+    ties[batch].places.push_back({tensor, 0});
+    heads.places.push_back({tensor, 1});
+    ties[tokens].places.push_back({tensor, 2});
+  }
+  if (!like.empty())
+    ties.push_back(heads);
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,9 +129,8 @@ SmallVector<ExtentTie> TopRowsOp::getExtentTies() {
 SmallVector<Value> TopRowsOp::getContiguous() { return {}; }
 
 LogicalResult TopRowsOp::verify() {
-  if (int64_t(getCount()) < 1)
-    return emitOpError() << "has count(" << int64_t(getCount()) << "); give the number of rows, at least 1 (E32)";
-  if (failed(verifyRank(*this, getScores(), 3, "[batch, groups, tokens]", "(E32)")) ||
+  if (failed(verifyPositive(*this, "count", getCount(), "(E32)")) ||
+      failed(verifyRank(*this, getScores(), 3, "[batch, groups, tokens]", "(E32)")) ||
       failed(verifyRank(*this, getRows(), 3, "[batch, groups, count]", "(E32)")) ||
       failed(verifyF32(*this, getScores(), "(E32)")) || failed(verifyFixed(*this, {getRows(), 2}, getCount(), "(E32)")))
     return failure();
@@ -111,10 +144,8 @@ LogicalResult TopRowsOp::verify() {
 SmallVector<ExtentTie> InvertRowsOp::getExtentTies() {
   SmallVector<ExtentTie> ties{makeTie("batch", {{getRows(), 0}, {getPlaces(), 0}}),
                               makeTie("groups", {{getRows(), 1}, {getPlaces(), 1}}), makeTie("rows", {{getRows(), 2}}),
-                              makeTie("tokens", {{getPlaces(), 2}}), makeTie("heads", {})};
-  for (Value like : getLike())
-    for (auto [tie, dim] : {std::pair(0, 0), {3, 2}, {4, 1}})
-      ties[tie].places.push_back({like, unsigned(dim)});
+                              makeTie("tokens", {{getPlaces(), 2}})};
+  appendLike(ties, getLike(), /*batch=*/0, /*tokens=*/3);
   return ties;
 }
 
@@ -132,14 +163,9 @@ LogicalResult InvertRowsOp::verify() {
     return failure();
   if (getLike().empty())
     return emitOpError("is like no tensor; name one that has its tokens (E33)");
-  for (Value like : getLike())
-    if (int64_t rank = typeOf(like).getRank(); rank != 3 && rank != 4)
-      return emitOpError() << describeTensor(*this, like) << " is " << like.getType()
-                           << ", but must have rank 3 or 4, [batch, heads, tokens] and perhaps more; reshape it (E33)";
-  if (typeOf(getRows()).getElementType() != typeOf(getPlaces()).getElementType())
-    return emitOpError() << "result 0 has elements of type " << typeOf(getPlaces()).getElementType()
-                         << " where operand 0 has " << typeOf(getRows()).getElementType()
-                         << "; make them one type (E33)";
+  if (failed(verifyLike(*this, getLike(), "(E33)")) ||
+      failed(verifySameIntegers(*this, getRows(), getPlaces(), "(E33)")))
+    return failure();
   return verifyExtents(*this);
 }
 
@@ -173,9 +199,7 @@ std::optional<ExtentPlace> ScatterMeanOp::getIndexed(Value operand) {
 SmallVector<ExtentMultiple> ScatterMeanOp::getMultiples() { return {{{getInput(), 1}, {getOutput(), 1}}}; }
 
 LogicalResult ScatterMeanOp::verify() {
-  if (int64_t(getGroups()) < 1)
-    return emitOpError() << "has groups(" << int64_t(getGroups()) << "); give the groups of a head, at least 1 (E34)";
-  if (failed(verifyEps(*this, getEps(), "(E34)")) ||
+  if (failed(verifyPositive(*this, "groups", getGroups(), "(E34)")) || failed(verifyEps(*this, getEps(), "(E34)")) ||
       failed(verifyScatter(*this, getInput(), getPlaces(), getOutput(), "(E34)")))
     return failure();
   return verifyExtents(*this);

@@ -32,6 +32,21 @@ mlir::LogicalResult verifySameElements(mlir::Operation *op, mlir::Value a, mlir:
 /// E1: static extents agree with the ties of the op. Ranks are right already.
 mlir::LogicalResult verifyExtents(CompiledOpInterface op);
 
+/// `tensors`, those that are there, are of f32.
+mlir::LogicalResult verifyF32(mlir::Operation *op, llvm::ArrayRef<mlir::Value> tensors, llvm::StringRef constraint);
+mlir::LogicalResult verifySameIntegers(mlir::Operation *op, mlir::Value a, mlir::Value b, llvm::StringRef constraint);
+/// An attribute that prints as name(value).
+mlir::LogicalResult verifyPositive(mlir::Operation *op, llvm::StringRef name, int64_t value,
+                                   llvm::StringRef constraint);
+
+/// An extent that an attribute gives: a type may leave it out, and then it follows from any extent, times 0.
+ExtentTie makeFixedTie(llvm::StringRef name, ExtentPlace place, ExtentPlace any, int64_t extent);
+mlir::LogicalResult verifyFixed(mlir::Operation *op, ExtentPlace place, int64_t extent, llvm::StringRef constraint);
+
+/// Tensors [B, H, N, ...] of which only extents are read: they join the ties `batch` and `tokens`.
+void appendLike(llvm::SmallVectorImpl<ExtentTie> &ties, mlir::ValueRange like, unsigned batch, unsigned tokens);
+mlir::LogicalResult verifyLike(mlir::Operation *op, mlir::ValueRange like, llvm::StringRef constraint);
+
 /// The operands and results that are rows of numbers, [..., tokens, head_dim]: these are read in vectors.
 llvm::SmallVector<mlir::Value> rowsOfNumbers(mlir::Operation *op);
 

@@ -172,6 +172,7 @@ def Attn_ResultOp : Attn_Op<"result", [Pure, Terminator, HasParent<"::attn::Comp
 }
 
 include "attn/Dialect/Attn/IR/AttnRouting.td"
+include "attn/Dialect/Attn/IR/AttnSorting.td"
 
 include "attn/Dialect/Attn/IR/AttnLinear.td"
 
