@@ -16,6 +16,8 @@ SMALL = {
 
 # Which rows are compared follows from numbers on the way, which 16 bits round to others than the reference has.
 EXACT = {"reformer", "routing"}
+# Presets of several functions.
+FUNCTIONS = {"compressive": ["compressive", "compress"], "etc": ["etc_long", "etc_global"]}
 
 
 def main(folder, cubin):
@@ -26,7 +28,8 @@ def main(folder, cubin):
     wrong = [f"no preset {name}" for name in unknown]
     for name in names:
         spec = [f"--preset={name}", f"--dtype={'f32' if name in EXACT else 'f16'}", *(f"--set={entry}" for entry in SMALL.get(name, []))]
-        commands = [["attn-run", *spec, "--target=cuda-emulated", "--random=B=1,H=2,N=72", "--check"]]
+        run = ["attn-run", *spec, "--target=cuda-emulated", "--random=B=1,H=2,N=72", "--check"]
+        commands = [[*run, f"--function={function}"] for function in FUNCTIONS.get(name, [])] or [run]
         if cubin:
             commands.append(["attn-compile", *spec, "--target=cuda", "--emit=cubin", "-o", f"{folder}/{name}.cubin"])
         for command in commands:
