@@ -34,6 +34,7 @@ typedef struct {
   AttnMemRef *tensors;
   int64_t *extents;
   int64_t *definers;
+  char *internals; /* the memory of intermediates; null: none */
   void *stream;    /* of a GPU */
   int32_t ordinal; /* of the GPU that has the arguments */
 } AttnCall;

@@ -26,14 +26,33 @@ static int describe(AttnCall *call, int64_t t) {
   return compact_strides(memref, tensor->rank, element_bytes(tensor), &bytes);
 }
 
-static int allocate(AttnCall *call, int64_t t) {
-  const AttnTensor *tensor = &call->program.tensors[t];
-  AttnMemRef *memref = &call->tensors[t];
-  int64_t bytes;
-  int status = compact_strides(memref, tensor->rank, element_bytes(tensor), &bytes);
-  if (status == ATTN_OK)
-    memref->base = memref->data = aligned_alloc(64, (size_t)max64(ceil_div(bytes, 64), 1) * 64);
-  return memref->data ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+/* All intermediates of a call lie in one block. Fresh memory of that size comes from the system page by page, which
+ * costs as much as a light step; so the block of the last call is kept for the next, unless it is large. */
+typedef struct {
+  int64_t bytes; /* behind the header */
+} Block;
+
+enum { HEADER = 64 };
+static const int64_t KEEP = INT64_C(1) << 28;
+static Block *kept;
+
+static char *take_block(int64_t bytes) {
+  Block *block = __atomic_exchange_n(&kept, NULL, __ATOMIC_ACQ_REL);
+  if (block && block->bytes >= bytes)
+    return (char *)block + HEADER;
+  free(block);
+  block = bytes > INT64_MAX - HEADER ? NULL : aligned_alloc(64, (size_t)(bytes + HEADER));
+  if (!block)
+    return NULL;
+  block->bytes = bytes;
+  return (char *)block + HEADER;
+}
+
+static void give_block(char *memory) {
+  Block *block = memory ? (Block *)(memory - HEADER) : NULL;
+  if (block && block->bytes <= KEEP)
+    block = __atomic_exchange_n(&kept, block, __ATOMIC_ACQ_REL);
+  free(block);
 }
 
 static int no_memory(AttnCall *call, int64_t t) {
@@ -85,18 +104,30 @@ int attn_describe_rest(AttnCall *call, int64_t first) {
 }
 
 int attn_allocate_internals(AttnCall *call) {
-  for (int64_t t = call->program.function->num_arguments; t < call->program.function->num_tensors; t++)
-    if (call->program.tensors[t].role == ATTN_TEMPORARY && allocate(call, t) != ATTN_OK)
-      return no_memory(call, t);
+  const AttnProgram *program = &call->program;
+  int64_t total = 0;
+  for (int round = 0; round < 2; round++) { /* sizes, then places */
+    if (round && total && !(call->internals = take_block(total)))
+      return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "intermediates");
+    int64_t place = 0;
+    for (int64_t t = program->function->num_arguments; t < program->function->num_tensors; t++) {
+      int64_t bytes;
+      if (program->tensors[t].role != ATTN_TEMPORARY)
+        continue;
+      if (compact_strides(&call->tensors[t], program->tensors[t].rank, element_bytes(&program->tensors[t]), &bytes) !=
+              ATTN_OK ||
+          place > INT64_MAX / 2 - bytes)
+        return no_memory(call, t);
+      if (round)
+        call->tensors[t].base = call->tensors[t].data = call->internals + place;
+      place += max64(ceil_div(bytes, 64), 1) * 64;
+    }
+    total = place;
+  }
   return ATTN_OK;
 }
 
-void attn_free_internals(AttnCall *call) {
-  const AttnFunction *function = call->program.function;
-  for (int64_t t = function->num_arguments; t < function->num_tensors; t++)
-    if (call->program.tensors[t].role == ATTN_TEMPORARY)
-      free(call->tensors[t].base);
-}
+void attn_free_internals(AttnCall *call) { give_block(call->internals); }
 
 AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
   const AttnKernel *kernel = &call->program.kernels[kernel_index];
