@@ -10,7 +10,8 @@ namespace {
 
 using Values = StepBuilder::Values;
 
-constexpr int64_t kRowsOfUnit = 16; // of an output that is no sum
+constexpr int64_t kRowsOfUnit = 16;
+constexpr int64_t kRowsAtOnce = 4; // whose totals stay in registers, so that what they share is read once
 
 /// Writes the loops of one op.
 class ComputeBuilder {
@@ -26,8 +27,9 @@ private:
   Value index(AffineExpr expr);
   Value read(unsigned input, int64_t width);
   Value body(Value total, int64_t width);
-  Value sum(unsigned loop, Value total, int64_t width);
-  void writeElement(int64_t width);
+  Values sum(unsigned loop, ValueRange totals, Value row, int64_t width);
+  void writeRows(Value row, int64_t count, int64_t width);
+  void forRows(StepBuilder::Range rows, int64_t width);
 
   StepBuilder &s;
   ComputeOp op;
@@ -103,42 +105,70 @@ Value ComputeBuilder::body(Value total, int64_t width) {
   return map.lookupOrDefault(block.getTerminator()->getOperand(0));
 }
 
-Value ComputeBuilder::sum(unsigned loop, Value total, int64_t width) {
-  if (loop == loops.size())
-    return body(total, width);
-  return s.fold(s.index(0), extent(loop), total, [&](Value at, Value total) {
-    loops[loop] = at;
-    return sum(loop + 1, total, width);
-  });
+/// The totals of consecutive rows, from `row` on where there are several; the loops from `loop` on are still to come.
+Values ComputeBuilder::sum(unsigned loop, ValueRange totals, Value row, int64_t width) {
+  if (loop < loops.size())
+    return s.loop(s.index(0), extent(loop), totals, [&](Value at, ValueRange totals) {
+      loops[loop] = at;
+      return sum(loop + 1, totals, row, width);
+    });
+  Values next;
+  for (auto [r, total] : llvm::enumerate(totals)) {
+    if (row)
+      loops[outer - 2] = s.add(row, r);
+    next.push_back(body(total, width));
+  }
+  return next;
 }
 
-void ComputeBuilder::writeElement(int64_t width) {
-  Value total = sum(outer, s.f32(op.getInitial().convertToFloat(), width), width);
-  s.store(total, op.getOutput(), ArrayRef(loops).take_front(outer));
+void ComputeBuilder::writeRows(Value row, int64_t count, int64_t width) {
+  Values totals(count, s.f32(op.getInitial().convertToFloat(), width));
+  totals = sum(outer, totals, row, width);
+  for (auto [r, total] : llvm::enumerate(totals)) {
+    if (row)
+      loops[outer - 2] = s.add(row, r);
+    s.store(total, op.getOutput(), ArrayRef(loops).take_front(outer));
+  }
+}
+
+void ComputeBuilder::forRows(StepBuilder::Range rows, int64_t width) {
+  if (s.onDevice())
+    return writeRows(rows.from, 1, width);
+  Value count = s.sub(rows.to, rows.from);
+  Value whole = s.add(rows.from, s.sub(count, s.modulo(count, s.index(kRowsAtOnce))));
+  auto run = [&](Value from, Value to, int64_t rowsAtOnce) {
+    auto write = [&](Value row, ValueRange) {
+      writeRows(row, rowsAtOnce, width);
+      return Values();
+    };
+    s.loop(from, to, {}, write, rowsAtOnce);
+  };
+  run(rows.from, whole, kRowsAtOnce);
+  run(whole, rows.to, 1);
 }
 
 void ComputeBuilder::build() {
   SmallVector<StepBuilder::Shared> dims;
-  bool isSum = outer < loops.size();
   for (unsigned loop = 0; loop < outer; ++loop)
-    dims.push_back({op.getOutput(), loop, loop + 1 == outer ? 0 : loop + 2 == outer && !isSum ? kRowsOfUnit : 1});
+    dims.push_back({op.getOutput(), loop, loop + 1 == outer ? 0 : loop + 2 == outer ? kRowsOfUnit : 1});
   SmallVector<StepBuilder::Range> mine = s.share(dims);
-  bool vector = outer && isVector();
-  std::function<void(unsigned)> nest = [&](unsigned loop) {
-    if (loop == outer)
-      return writeElement(1);
+  if (outer < 2) {
     auto one = [&](Value at) {
-      loops[loop] = at;
-      nest(loop + 1);
+      loops[0] = at;
+      writeRows({}, 1, 1);
     };
-    if (loop + 1 < outer || !vector)
-      return s.forEach(mine[loop], one);
-    s.forLanes(mine[loop], [&](Value at, int64_t width) {
-      loops[loop] = at;
-      writeElement(width);
-    });
+    return outer ? s.forEach(mine[0], one) : writeRows({}, 1, 1);
+  }
+  for (unsigned loop = 0; loop + 2 < outer; ++loop)
+    loops[loop] = mine[loop].from;
+  auto columns = [&](Value at, int64_t width) {
+    loops[outer - 1] = at;
+    forRows(mine[outer - 2], width);
   };
-  nest(0);
+  if (isVector())
+    s.forLanes(mine[outer - 1], columns);
+  else
+    s.forEach(mine[outer - 1], [&](Value at) { columns(at, 1); });
 }
 
 } // namespace
