@@ -158,6 +158,16 @@ std::vector<std::string> makeNotes(const MaskInputs &inputs, uint64_t seed) {
   return {note};
 }
 
+/// What a function runs one after the other; nothing where it is attention alone, of which the report speaks anyway.
+std::string describeSteps(func::FuncOp func) {
+  std::vector<std::string> names;
+  for (CompiledOpInterface op : func.getOps<CompiledOpInterface>())
+    names.push_back(op->getName().stripDialect().str());
+  if (llvm::all_of(names, [](StringRef name) { return name == "attention"; }))
+    return {};
+  return "@" + func.getName().str() + " runs " + llvm::join(names, ", ");
+}
+
 Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostream &os) {
   OwningOpRef<ModuleOp> module = splitCopy(spec, request);
   CompileReport report;
@@ -175,6 +185,8 @@ Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostrea
         return toldAlready();
       report.attentions.push_back(std::move(*made));
     }
+    if (std::string steps = describeSteps(func); !steps.empty())
+      report.notes.push_back(std::move(steps));
     for (std::string &note : makeNotes(*inputs, request.inputs.seed))
       report.notes.push_back(std::move(note));
   }
