@@ -127,7 +127,8 @@ llvm::Error ExtentTable::set(Value value, ArrayRef<int64_t> shape, StringRef sou
 llvm::Error ExtentTable::setDefaults(int64_t tokens, StringRef option) {
   const std::pair<StringRef, int64_t> numbers[] = {{"B", 1}, {"H", 8}, {"N", tokens}, {"D", 64}};
   static const std::pair<StringRef, StringRef> copies[] = {{"Hkv", "H"}, {"M", "N"}, {"Dv", "D"}, {"H", "Hkv"},
-                                                           {"N", "M"},   {"L", "M"}, {"L", "N"}, {"G", "H"}, {"W", "N"},  {"F", "D"}};
+                                                           {"N", "M"},   {"L", "M"}, {"L", "N"},  {"G", "H"},
+                                                           {"W", "N"},   {"F", "D"}};
   auto extentOf = [&](StringRef name) {
     auto found = named.find(name);
     return found == named.end() ? -1 : classes[found->second].extent;

@@ -3,8 +3,8 @@
 
 namespace attn::presets {
 
-// Long tokens see a window and all global ones, in one softmax; global tokens see everything. Keys and values of each of
-// the four pieces are projections of their own.
+// Long tokens see a window and all global ones, in one softmax; global tokens see everything. Keys and values of each
+// of the four pieces are projections of their own.
 Preset etc() {
   return {"etc",
           "Ainslie et al., ETC (2020)",

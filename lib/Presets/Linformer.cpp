@@ -19,10 +19,11 @@ Preset linformer() {
               return product(result, {projection, own ? "h, n, m" : "n, m", from, "b, h, m, d", "b, h, n, d, m",
                                       "b, h, n, d", "!p", "!t", "!c"});
             };
-            return set.fill("!p = tensor<$heads${features}x?x${dtype}>  // [$shape features, tokens]\n"
-                            "!c = tensor<?x?x${features}x${head_dim}x${dtype}>\n\n"
-                            "func.func @linformer(%q: !t, %k: !t, %v: !t, %e: !p$f) -> !t {\n",
-                            {{"heads", own ? "?x" : ""}, {"shape", own ? "heads," : ""}, {"f", one ? "" : ", %f: !p"}}) +
+            return set.fill(
+                       "!p = tensor<$heads${features}x?x${dtype}>  // [$shape features, tokens]\n"
+                       "!c = tensor<?x?x${features}x${head_dim}x${dtype}>\n\n"
+                       "func.func @linformer(%q: !t, %k: !t, %v: !t, %e: !p$f) -> !t {\n",
+                       {{"heads", own ? "?x" : ""}, {"shape", own ? "heads," : ""}, {"f", one ? "" : ", %f: !p"}}) +
                    project("kp", "k", "e") + project("vp", "v", one ? "e" : "f") +
                    "  %out = attn.attention %q, %kp, %vp : !t, !c, !c -> !t\n  return %out : !t\n}\n";
           }};

@@ -28,7 +28,9 @@ Preset memoryCompressedKeys() {
                          "a compressed token is seen from its last token on, after it, or always")},
           [](const Settings &set) -> llvm::Expected<std::string> {
             // Its last token, end - 1, may be the query's, or has to be before it.
-            std::string mask = set.is("causal", "off") ? "" : set.fill(R"(mask {
+            std::string mask = set.is("causal", "off")
+                                   ? ""
+                                   : set.fill(R"(mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %factor = arith.constant $factor : index
     %one = arith.constant 1 : index
@@ -37,16 +39,24 @@ Preset memoryCompressedKeys() {
     %last = arith.subi %end, %one : index
     %keep = arith.cmpi $past, %last, %i : index
     attn.yield %keep : i1
-  } )", {{"past", set.is("causal", "strict") ? "slt" : "sle"}});
+  } )",
+                                              {{"past", set.is("causal", "strict") ? "slt" : "sle"}});
             auto convolve = [&](llvm::StringRef result, const char *from, const char *kernel) {
-              Product p{from, set.fill("b, h, n * $factor + c, k"), kernel, "h, k, c, d", "b, h, n, d, k, c", "b, h, n, d",
-                        "!t",  "!w", "!t"};
+              Product p{from,
+                        set.fill("b, h, n * $factor + c, k"),
+                        kernel,
+                        "h, k, c, d",
+                        "b, h, n, d, k, c",
+                        "b, h, n, d",
+                        "!t",
+                        "!w",
+                        "!t"};
               return product(result, p);
             };
             return set.fill("!w = tensor<?x${head_dim}x${factor}x${head_dim}x${dtype}>  // [heads, from, place, to]\n\n"
                             "func.func @memory_compressed(%q: !t, %k: !t, %v: !t, %wk: !w, %wv: !w) -> !t {\n") +
-                   convolve("kc", "k", "wk") + convolve("vc", "v", "wv") + "  %out = attn.attention %q, %kc, %vc " + mask +
-                   ": !t, !t, !t -> !t\n  return %out : !t\n}\n";
+                   convolve("kc", "k", "wk") + convolve("vc", "v", "wv") + "  %out = attn.attention %q, %kc, %vc " +
+                   mask + ": !t, !t, !t -> !t\n  return %out : !t\n}\n";
           }};
 }
 

@@ -36,7 +36,8 @@ static std::string relativeAttention(const Settings &set, llvm::StringRef name, 
   } $mask : !t, !t, !t -> !t
   return %out : !t
 }
-)", {{"mask", mask.str()}, {"scale", exact(1 / std::sqrt(double(set.number("head_dim"))))}});
+)",
+                  {{"mask", mask.str()}, {"scale", exact(1 / std::sqrt(double(set.number("head_dim"))))}});
 }
 
 Preset transformerXL() {
@@ -67,16 +68,19 @@ Preset compressive() {
             std::string place = set.fill("b, h, n * $factor + c, "), loops = "b, h, n, d, c";
             std::string extents = set.fill("extents([-1, -1, -1, -1, $factor]) ");
             if (set.is("function", "conv"))
-              return text + set.fill("\n!w = tensor<${head_dim}x${factor}x${head_dim}x${dtype}>  // [from, place, to]\n"
-                                     "func.func @compress(%old: !t, %kernel: !w) -> !t {\n") +
-                     product("out", {"old", place + "k", "kernel", "k, c, d", "b, h, n, d, k, c", "b, h, n, d", "!t", "!w", "!t"}) +
+              return text +
+                     set.fill("\n!w = tensor<${head_dim}x${factor}x${head_dim}x${dtype}>  // [from, place, to]\n"
+                              "func.func @compress(%old: !t, %kernel: !w) -> !t {\n") +
+                     product("out", {"old", place + "k", "kernel", "k, c, d", "b, h, n, d, k, c", "b, h, n, d", "!t",
+                                     "!w", "!t"}) +
                      "  return %out : !t\n}\n";
             Product p{"old", place + "d", "", "", loops, "b, h, n, d", "!t", "", "!t"};
             bool mean = set.is("function", "mean");
-            std::string body = mean ? set.fill("    %share = arith.constant $share : f32\n    %part = arith.mulf %x, %share : f32\n"
-                                               "    %sum = arith.addf %total, %part : f32\n    attn.result %sum : f32\n",
-                                               {{"share", exact(1.0 / double(set.number("factor")))}})
-                                    : "    %most = arith.maximumf %total, %x : f32\n    attn.result %most : f32\n";
+            std::string body =
+                mean ? set.fill("    %share = arith.constant $share : f32\n    %part = arith.mulf %x, %share : f32\n"
+                                "    %sum = arith.addf %total, %part : f32\n    attn.result %sum : f32\n",
+                                {{"share", exact(1.0 / double(set.number("factor")))}})
+                     : "    %most = arith.maximumf %total, %x : f32\n    attn.result %most : f32\n";
             return text + "\nfunc.func @compress(%old: !t) -> !t {\n" +
                    compute("out", p, body, extents, mean ? "0.0" : "0xFF800000") + "  return %out : !t\n}\n";
           }};

@@ -31,17 +31,21 @@ Preset synthesizer() {
               region += read("y", "%table[%h, %i, %j] : !r");
             if (dense && random)
               region += "    %z = arith.addf %x, %y : f32\n";
-            region += set.fill("    attn.yield %$result : f32\n  }",
-                               {{"result", dense && random ? "z" : dense ? "x" : "y"}});
+            region += set.fill("    attn.yield %$result : f32\n  }", {{"result", dense && random ? "z"
+                                                                                 : dense         ? "x"
+                                                                                                 : "y"}});
             // Two tensors, so that both agree in extents.
             auto zeros = [&](llvm::StringRef result, const char *values, const char *of) {
-              Product p{"v", values, dense ? "scores" : "table", of, "b, h, n, d", "b, h, n, d", "!t", dense ? "!s" : "!r", "!z"};
+              Product p{"v",          values, dense ? "scores" : "table", of,  "b, h, n, d",
+                        "b, h, n, d", "!t",   dense ? "!s" : "!r",        "!z"};
               return compute(result, p, "    %zero = arith.constant 0.0 : f32\n    attn.result %zero : f32\n");
             };
-            std::string arguments = std::string("%v: !t") + (dense ? ", %scores: !s" : "") + (random ? ", %table: !r" : "");
-            std::string text = set.fill(std::string(dense ? "!s = tensor<?x?x?x?x$dtype>  // [batch, heads, queries, keys]\n" : "") +
-                                        (random ? "!r = tensor<?x?x?x$dtype>    // [heads, queries, keys]\n" : "") +
-                                        "!z = tensor<?x?x?x1x$dtype>\n\nfunc.func @synthesizer(" + arguments + ") -> !t {\n");
+            std::string arguments =
+                std::string("%v: !t") + (dense ? ", %scores: !s" : "") + (random ? ", %table: !r" : "");
+            std::string text =
+                set.fill(std::string(dense ? "!s = tensor<?x?x?x?x$dtype>  // [batch, heads, queries, keys]\n" : "") +
+                         (random ? "!r = tensor<?x?x?x$dtype>    // [heads, queries, keys]\n" : "") +
+                         "!z = tensor<?x?x?x1x$dtype>\n\nfunc.func @synthesizer(" + arguments + ") -> !t {\n");
             text += zeros("keys", "b, h, n, 0", dense ? "b, h, 0, n" : "h, 0, n");
             text += zeros("queries", "b, h, 0, 0", dense ? "b, h, n, 0" : "h, n, 0");
             return text + "  %out = attn.attention %queries, %keys, %v " + region +

@@ -15,8 +15,8 @@
 namespace attn {
 
 namespace tile {
-/// Of an attn_tile.step, six numbers a bound: the extent (tensor, dimension) is at least that of another place times a number
-/// plus a number, unless the other is 0.
+/// Of an attn_tile.step, six numbers a bound: the extent (tensor, dimension) is at least that of another place times a
+/// number plus a number, unless the other is 0.
 constexpr llvm::StringLiteral kLeastAttr = "attn_tile.least";
 } // namespace tile
 

@@ -96,8 +96,8 @@ static std::optional<ExtentRule> findRule(ComputeOp op, unsigned loop) {
   return std::nullopt;
 }
 
-/// What an index that is no loop alone comes to at most, on an extent of 0 or more of its one open loop; nothing where it
-/// has several open loops.
+/// What an index that is no loop alone comes to at most, on an extent of 0 or more of its one open loop; nothing where
+/// it has several open loops.
 static std::optional<ExtentLeast> findLeast(ComputeOp op, ExtentPlace place, AffineExpr expr) {
   SmallVector<int64_t> factors(op.getNumLoops() + 1);
   if (failed(readFactors(expr, 1, factors)))
@@ -226,8 +226,9 @@ LogicalResult ComputeOp::verify() {
     mixed += llvm::count_if(map.getResults(), [](AffineExpr expr) { return !isa<AffineDimExpr>(expr); });
   SmallVector<ExtentLeast> least = getLeast();
   if (least.size() != mixed)
-    return emitOpError("has an index of several loops whose extents no number tells; write the extents of all but one of "
-                       "them (E8)");
+    return emitOpError(
+        "has an index of several loops whose extents no number tells; write the extents of all but one of "
+        "them (E8)");
   for (const ExtentLeast &bound : least) {
     int64_t extent = typeOf(bound.place.tensor).getDimSize(bound.place.dim);
     if (!bound.times && extent >= 0 && extent < bound.plus)
