@@ -5,6 +5,7 @@
 #include "attn/Codegen/GPU/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
+#include "attn/Entry/Passes.h"
 #include "attn/Pattern/IntervalModels.h"
 #include "attn/Pipelines/Pipelines.h"
 #include "attn/Schedule/Passes.h"
@@ -43,6 +44,7 @@ void registerAllPasses() {
   registerAttnSchedulePasses();
   registerAttnTilingPasses();
   registerAttnCodegenCPUPasses();
+  registerAttnEntryPasses();
   registerAttnCodegenGPUPasses();
   registerPipelines();
 }

@@ -1,8 +1,8 @@
 //===- CheckSpec.cpp - Whether the functions of a spec can be compiled -----===//
 #include "CheckSpec.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Entry/Interface.h"
 #include "attn/Pipelines/Pipelines.h"
-#include "attn/Tiling/Interface.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;

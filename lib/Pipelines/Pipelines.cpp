@@ -4,6 +4,7 @@
 
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Codegen/GPU/Passes.h"
+#include "attn/Entry/Passes.h"
 #include "attn/Schedule/Passes.h"
 #include "attn/Support/Names.h"
 #include "attn/Target/PTX.h"

@@ -8,6 +8,7 @@
 #include "attn/Support/Errors.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -136,6 +137,9 @@ bool splitFile(StringRef file, StringRef &header, StringRef &elements) {
 } // namespace
 
 llvm::Expected<HostTensor> readNpy(StringRef path, MLIRContext *context) {
+  llvm::sys::fs::file_status status; // a device such as /dev/zero has no end
+  if (!llvm::sys::fs::status(path, status) && status.type() == llvm::sys::fs::file_type::character_file)
+    return makeError(path, ": is a device, not a file; write a .npy file with numpy.save");
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
     return makeError(path, ": cannot be read: ", file.getError().message());

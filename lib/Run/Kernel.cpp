@@ -58,8 +58,10 @@ Expected<std::unique_ptr<orc::LLJIT>> makeJIT() {
 
 Kernel::Kernel(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
 Kernel::Kernel(Kernel &&) = default;
-Kernel &Kernel::operator=(Kernel &&) = default;
-Kernel::~Kernel() = default;
+Kernel::~Kernel() {
+  if (jit && forgetFunction)
+    reinterpret_cast<void (*)()>(forgetFunction)();
+}
 
 Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name, std::unique_ptr<Device> device) {
   auto jit = makeJIT();
@@ -78,11 +80,10 @@ Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef na
       return std::move(error);
   Kernel kernel(std::move(*jit));
   kernel.device = std::move(device);
-  std::pair<std::string, void **> symbols[] = {{name.str(), &kernel.callFunction},
-                                               {(name + "_plan").str(), &kernel.planFunction},
-                                               {(name + "_run").str(), &kernel.runFunction},
-                                               {"attn_plan_free", &kernel.freeFunction},
-                                               {"attn_last_error", &kernel.errorFunction}};
+  std::pair<std::string, void **> symbols[] = {
+      {name.str(), &kernel.callFunction},           {(name + "_plan").str(), &kernel.planFunction},
+      {(name + "_run").str(), &kernel.runFunction}, {"attn_plan_free", &kernel.freeFunction},
+      {"attn_last_error", &kernel.errorFunction},   {"attn_forget_memory", &kernel.forgetFunction}};
   for (auto &[symbol, pointer] : symbols) {
     auto address = kernel.jit->lookup(symbol);
     if (!address)

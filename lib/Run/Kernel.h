@@ -26,7 +26,6 @@ public:
   static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name,
                                      std::unique_ptr<Device> device = nullptr);
   Kernel(Kernel &&);
-  Kernel &operator=(Kernel &&);
   ~Kernel();
 
   llvm::Error call(Tensors inputs, Tensors outputs) const;
@@ -51,7 +50,7 @@ private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
   mutable llvm::DenseMap<size_t, Caller> callers;
   std::unique_ptr<Device> device;
-  void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction;
+  void *callFunction, *planFunction, *runFunction, *freeFunction, *errorFunction, *forgetFunction = nullptr;
 };
 
 /// Was this built with OpenMP?

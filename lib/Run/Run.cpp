@@ -262,7 +262,7 @@ llvm::Error runSpec(ModuleOp module, const RunOptions &options, llvm::function_r
     llvm::Expected<Kernel> compiled = Kernel::compile(*func, options);
     if (!compiled)
       return compiled.takeError();
-    kernel = std::move(*compiled);
+    kernel.emplace(std::move(*compiled));
     compileSeconds = secondsSince(start);
   }
   for (const InputOptions &inputs : options.inputs) {

@@ -92,6 +92,9 @@ struct attn_plan {
 enum { ATTN_ERROR_SIZE = 512 };
 char *attn_error_text(void);
 
+/* Frees the memory that is kept from call to call for intermediates. */
+void attn_forget_memory(void);
+
 /* `ATTN_FAIL(call, status, format, ...)`: leaves the message "function: ..." and is the status. */
 #define ATTN_FAIL(call, status, format, ...)                                                                           \
   (snprintf(attn_error_text(), ATTN_ERROR_SIZE, "%s: " format, attn_function_name(&(call)->program), __VA_ARGS__),     \

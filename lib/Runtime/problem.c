@@ -55,6 +55,9 @@ static void give_block(char *memory) {
   free(block);
 }
 
+/* When the program ends or the library is unloaded; a JIT, which runs no destructors, calls it. */
+__attribute__((destructor)) void attn_forget_memory(void) { free(__atomic_exchange_n(&kept, NULL, __ATOMIC_ACQ_REL)); }
+
 static int no_memory(AttnCall *call, int64_t t) {
   return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the intermediate '%s'",
                    attn_tensor_name(&call->program, t));

@@ -2,9 +2,9 @@
 #include "attn/Target/Header.h"
 
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Entry/Interface.h"
 #include "attn/Pattern/Explain.h"
 #include "attn/Support/Names.h"
-#include "attn/Tiling/Interface.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,6 +1,6 @@
 //===- TileSteps.cpp - Steps around attention to code over memrefs --------===//
 #include "Steps/Steps.h"
-#include "attn/Tiling/Interface.h"
+#include "attn/Entry/Interface.h"
 #include "attn/Tiling/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -95,6 +95,13 @@ TEST_F(Npy, RefusesWhatItCannotRead) {
   EXPECT_NE(error().find("has a header that is not understood"), std::string::npos);
 }
 
+// Read to its end, /dev/zero takes all memory.
+TEST_F(Npy, Device) {
+  path = "/dev/zero";
+  EXPECT_EQ(error(), "/dev/zero: is a device, not a file; write a .npy file with numpy.save");
+  path = "";
+}
+
 TEST_F(Npy, MissingFile) {
   path = "/nonexistent/x.npy";
   EXPECT_NE(error().find("/nonexistent/x.npy: cannot be read"), std::string::npos);

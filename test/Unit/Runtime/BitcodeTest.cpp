@@ -26,7 +26,7 @@ TEST(RuntimeBitcode, DefinesItsDoors) {
     auto module = load(context, form);
     ASSERT_TRUE(module);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
-    for (const char *name : {"attn_call", "attn_range"}) {
+    for (const char *name : {"attn_call", "attn_range", "attn_forget_memory"}) {
       llvm::Function *function = module->getFunction(name);
       ASSERT_TRUE(function && !function->isDeclaration()) << name;
       EXPECT_TRUE(function->hasHiddenVisibility()) << name;
@@ -36,6 +36,7 @@ TEST(RuntimeBitcode, DefinesItsDoors) {
       ASSERT_TRUE(function && !function->isDeclaration()) << name;
       EXPECT_TRUE(function->hasWeakAnyLinkage() && function->hasDefaultVisibility()) << name;
     }
+    EXPECT_TRUE(module->getNamedGlobal("llvm.global_dtors")) << "kept memory leaks from libraries that are unloaded";
   }
 }
 

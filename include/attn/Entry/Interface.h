@@ -3,8 +3,8 @@
 // What a caller passes to a compiled function: its tensors by name, and the extents that have to agree.
 //
 //===----------------------------------------------------------------------===//
-#ifndef ATTN_TILING_INTERFACE_H
-#define ATTN_TILING_INTERFACE_H
+#ifndef ATTN_ENTRY_INTERFACE_H
+#define ATTN_ENTRY_INTERFACE_H
 
 #include "attn/Runtime/Abi.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -51,4 +51,4 @@ struct FunctionInterface {
 
 } // namespace attn
 
-#endif // ATTN_TILING_INTERFACE_H
+#endif // ATTN_ENTRY_INTERFACE_H

@@ -1,5 +1,5 @@
 //===- Interface.cpp - The C arguments of a function ----------------------===//
-#include "attn/Tiling/Interface.h"
+#include "attn/Entry/Interface.h"
 
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
