@@ -158,16 +158,6 @@ std::vector<std::string> makeNotes(const MaskInputs &inputs, uint64_t seed) {
   return {note};
 }
 
-/// What a function runs one after the other; nothing where it is attention alone, of which the report speaks anyway.
-std::string describeSteps(func::FuncOp func) {
-  std::vector<std::string> names;
-  for (CompiledOpInterface op : func.getOps<CompiledOpInterface>())
-    names.push_back(op->getName().stripDialect().str());
-  if (llvm::all_of(names, [](StringRef name) { return name == "attention"; }))
-    return {};
-  return "@" + func.getName().str() + " runs " + llvm::join(names, ", ");
-}
-
 Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostream &os) {
   OwningOpRef<ModuleOp> module = splitCopy(spec, request);
   CompileReport report;
@@ -179,14 +169,15 @@ Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostrea
     llvm::Expected<MaskInputs> inputs = makeMaskInputs(func, request.inputs);
     if (!inputs)
       return inputs.takeError();
+    size_t before = report.attentions.size();
     for (MaskInputs::Attention &a : inputs->attentions) {
       auto made = makeReport({a.op, a.extents, a.headDim, a.valueDim, std::move(a.captured)}, report.target);
       if (failed(made))
         return toldAlready();
       report.attentions.push_back(std::move(*made));
     }
-    if (std::string steps = describeSteps(func); !steps.empty())
-      report.notes.push_back(std::move(steps));
+    auto works = llvm::map_to_vector(inputs->steps, [](const CountedStep &step) { return step.work; });
+    report.functions.push_back(makeReport(func, ArrayRef(report.attentions).drop_front(before), works));
     for (std::string &note : makeNotes(*inputs, request.inputs.seed))
       report.notes.push_back(std::move(note));
   }

@@ -131,6 +131,28 @@ llvm::Expected<ExtentTable> settle(func::FuncOp func, const InputOptions &option
   return table;
 }
 
+/// Of inputs that are there.
+llvm::Expected<ExtentTable> settle(func::FuncOp func, ArrayRef<HostTensor> inputs) {
+  llvm::Expected<ExtentTable> table = ExtentTable::create(func);
+  if (!table)
+    return table.takeError();
+  llvm::SmallVector<std::string> names = getArgumentNames(func);
+  for (auto [argument, tensor, name] : llvm::zip_equal(func.getArguments(), inputs, names))
+    if (llvm::Error error = table->set(argument, tensor.shape, "'" + name + "'"))
+      return std::move(error);
+  if (llvm::Error error = table->applyRules())
+    return std::move(error);
+  return table;
+}
+
+llvm::SmallVector<CountedStep> countSteps(func::FuncOp func, const ExtentTable &table) {
+  llvm::SmallVector<CountedStep> steps;
+  for (CompiledOpInterface op : func.getOps<CompiledOpInterface>())
+    if (!isa<AttentionOp>(op))
+      steps.push_back({op, op.getWork([&](ExtentPlace place) { return table.get(place.tensor, place.dim); })});
+  return steps;
+}
+
 /// Integers as the mask reads them; of floats only the shape.
 CapturedData capture(const HostTensor &tensor) {
   CapturedData data = {tensor.shape, {}};
@@ -185,6 +207,7 @@ llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions 
   if (!table)
     return table.takeError();
   MaskInputs inputs;
+  inputs.steps = countSteps(func, *table);
   auto getTensor = [&](BlockArgument argument) -> const HostTensor & {
     std::optional<HostTensor> &tensor = tensors[argument.getArgNumber()];
     if (!tensor) {
@@ -208,17 +231,18 @@ llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions 
   return inputs;
 }
 
-llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(func::FuncOp func,
-                                                                              ArrayRef<HostTensor> inputs) {
-  llvm::Expected<ExtentTable> table = ExtentTable::create(func);
+llvm::Expected<llvm::SmallVector<CountedStep>> countSteps(func::FuncOp func, ArrayRef<HostTensor> inputs) {
+  llvm::Expected<ExtentTable> table = settle(func, inputs);
   if (!table)
     return table.takeError();
-  llvm::SmallVector<std::string> names = getArgumentNames(func);
-  for (auto [argument, tensor, name] : llvm::zip_equal(func.getArguments(), inputs, names))
-    if (llvm::Error error = table->set(argument, tensor.shape, "'" + name + "'"))
-      return std::move(error);
-  if (llvm::Error error = table->applyRules())
-    return std::move(error);
+  return countSteps(func, *table);
+}
+
+llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(func::FuncOp func,
+                                                                              ArrayRef<HostTensor> inputs) {
+  llvm::Expected<ExtentTable> table = settle(func, inputs);
+  if (!table)
+    return table.takeError();
   llvm::SmallVector<llvm::SmallVector<int64_t>> shapes;
   for (Value result : func.front().getTerminator()->getOperands()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());

@@ -52,10 +52,10 @@ void printBench(const RunReport &report, raw_ostream &os) {
   if (!report.work)
     return;
   const WorkReport &work = *report.work;
-  os << "  work   " << (work.sampled ? "about " : "")
-     << format("%.3g %% of ", work.pairs > 0 ? 100 * work.kept / work.pairs : 0) << formatCount(work.pairs)
-     << " pairs, " << format("%.3g GFLOP, ", work.flops / 1e9)
-     << format("%.4g GFLOP/s\n", work.flops / 1e9 / bench.median);
+  os << "  work   " << (work.sampled ? "about " : "");
+  if (work.pairs > 0)
+    os << format("%.3g %% of ", 100 * work.kept / work.pairs) << formatCount(work.pairs) << " pairs, ";
+  os << format("%.3g GFLOP, %.4g GFLOP/s\n", work.flops / 1e9, work.flops / 1e9 / bench.median);
 }
 
 double ratio(uint64_t real, uint64_t ideal) { return ideal ? double(real) / double(ideal) : 1; }

@@ -182,8 +182,14 @@ private:
     report.bench =
         BenchReport{int64_t(n), calls[n / 2], calls[n / 10], calls[n - 1 - n / 10], plans[n / 2], run::getNumThreads()};
     FailureOr<Work> work = measureWork(func, inputs, kCountedRows, inputOptions.seed);
-    if (succeeded(work))
-      report.work = WorkReport{work->pairs, work->kept, work->flops, work->sampled};
+    if (failed(work))
+      return llvm::Error::success();
+    report.work = WorkReport{work->pairs, work->kept, work->flops, work->sampled};
+    llvm::Expected<llvm::SmallVector<CountedStep>> steps = countSteps(func, inputs);
+    if (!steps)
+      return steps.takeError();
+    for (const CountedStep &step : *steps)
+      report.work->flops += double(step.work.operations);
     return llvm::Error::success();
   }
 

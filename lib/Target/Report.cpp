@@ -107,4 +107,28 @@ FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const Rep
   return report;
 }
 
+FunctionReport makeReport(func::FuncOp func, ArrayRef<AttentionReport> attentions, ArrayRef<StepWork> steps) {
+  FunctionReport report{func.getName().str(), {}};
+  for (CompiledOpInterface op : func.getOps<CompiledOpInterface>()) {
+    StepWork work;
+    if (isa<AttentionOp>(op)) {
+      const AttentionReport &attention = attentions.front();
+      work = {attention.flops, attention.bytesRead, attention.bytesWritten};
+      attentions = attentions.drop_front();
+    } else {
+      work = steps.front();
+      steps = steps.drop_front();
+    }
+    report.steps.push_back({op->getName().stripDialect().str(), describeLocation(op.getLoc()), work});
+  }
+  return report;
+}
+
+StepWork FunctionReport::getTotal() const {
+  StepWork total;
+  for (const Step &step : steps)
+    total += step.work;
+  return total;
+}
+
 } // namespace attn

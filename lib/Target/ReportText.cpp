@@ -199,6 +199,20 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
     lines.add("map", line);
 }
 
+std::string describeWork(const StepWork &work) {
+  return formatv("{0,12}; reads {1,8}, writes {2,8}", scaled(double(work.operations), "FLOP"),
+                 scaled(double(work.bytesRead), "B"), scaled(double(work.bytesWritten), "B"));
+}
+
+/// An op a line, and where it stands.
+void printFunction(const FunctionReport &report, raw_ostream &os) {
+  os << "\n@" << report.function << ", op by op\n";
+  for (const FunctionReport::Step &step : report.steps)
+    os << "  " << llvm::left_justify(step.op, 18) << describeWork(step.work)
+       << (step.location.empty() ? "" : "  " + step.location) << "\n";
+  os << "  " << llvm::left_justify("all", 18) << describeWork(report.getTotal()) << "\n";
+}
+
 //===----------------------------------------------------------------------===//
 // JSON
 //===----------------------------------------------------------------------===//
@@ -286,12 +300,34 @@ json::Object toObject(const AttentionReport &report) {
       {"map", json::Array(report.map)}};
 }
 
+json::Object toObject(const StepWork &work) {
+  return json::Object{
+      {"operations", work.operations}, {"bytes_read", work.bytesRead}, {"bytes_written", work.bytesWritten}};
+}
+
+json::Object toObject(const FunctionReport &report) {
+  json::Array steps;
+  for (const FunctionReport::Step &step : report.steps) {
+    json::Object object = toObject(step.work);
+    object["op"] = step.op;
+    object["location"] = step.location;
+    steps.push_back(std::move(object));
+  }
+  json::Object object = toObject(report.getTotal());
+  object["function"] = report.function;
+  object["steps"] = std::move(steps);
+  return object;
+}
+
 } // namespace
 
 void printReport(const CompileReport &report, raw_ostream &os) {
   os << "target: " << describeTarget(report) << "\n";
   for (const AttentionReport &attention : report.attentions)
     printAttention(attention, report.target.cpu, os);
+  for (const FunctionReport &function : report.functions)
+    if (function.steps.size() > 1)
+      printFunction(function, os);
   if (!report.notes.empty())
     os << "\n";
   for (const std::string &note : report.notes)
@@ -302,8 +338,12 @@ void printReportAsJSON(const CompileReport &report, raw_ostream &os) {
   json::Array attentions;
   for (const AttentionReport &attention : report.attentions)
     attentions.push_back(toObject(attention));
+  json::Array functions;
+  for (const FunctionReport &function : report.functions)
+    functions.push_back(toObject(function));
   os << json::Value(json::Object{{"target", toObject(report.target, report.threads)},
                                  {"attentions", std::move(attentions)},
+                                 {"functions", std::move(functions)},
                                  {"notes", json::Array(report.notes)}})
      << "\n";
 }

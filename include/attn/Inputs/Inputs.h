@@ -30,6 +30,12 @@ llvm::Error readExtentsOption(llvm::StringRef option, llvm::StringRef text, std:
 /// is wrong and what to give instead.
 llvm::Expected<llvm::SmallVector<HostTensor>> makeInputs(mlir::func::FuncOp func, const InputOptions &options);
 
+/// A step around attention and what it does.
+struct CountedStep {
+  mlir::Operation *op;
+  StepWork work;
+};
+
 /// What the masks of a function depend on.
 struct MaskInputs {
   struct Attention {
@@ -39,11 +45,15 @@ struct MaskInputs {
     std::vector<CapturedData> captured; // goes with Captures::tensors
   };
   llvm::SmallVector<Attention> attentions;
+  llvm::SmallVector<CountedStep> steps;
   llvm::SmallVector<std::string> drawn; // the arguments among them that no file gave
 };
 
 /// The extents and the tensors that masks read, as makeInputs gives them; no other tensor is made.
 llvm::Expected<MaskInputs> makeMaskInputs(mlir::func::FuncOp func, const InputOptions &options);
+
+/// The steps of a function in order, for these inputs.
+llvm::Expected<llvm::SmallVector<CountedStep>> countSteps(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs);
 
 /// Shape of every result for these inputs.
 llvm::Expected<llvm::SmallVector<llvm::SmallVector<int64_t>>> getResultShapes(mlir::func::FuncOp func,

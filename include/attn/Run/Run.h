@@ -60,7 +60,7 @@ struct BenchReport {
   int threads = 1;
 };
 
-/// Work that the mask leaves.
+/// Work that masks leave, and what is around attention.
 struct WorkReport {
   double pairs = 0, kept = 0, flops = 0;
   bool sampled = false; // what is kept was counted in some rows only

@@ -5,6 +5,7 @@
 #include "attn/Pattern/Explain.h"
 #include "attn/Pattern/Plan.h"
 #include "attn/Schedule/Schedule.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace attn {
@@ -54,12 +55,29 @@ struct AttentionReport {
 /// Plans the mask of a problem and looks at what comes out.
 mlir::FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const ReportTarget &target);
 
+/// What a function does, op by op, where it is more than one attention.
+struct FunctionReport {
+  struct Step {
+    std::string op, location;
+    StepWork work;
+  };
+  std::string function;
+  std::vector<Step> steps;
+
+  StepWork getTotal() const;
+};
+
 struct CompileReport {
   ReportTarget target;
   bool threads = true;
   std::vector<AttentionReport> attentions;
+  std::vector<FunctionReport> functions;
   std::vector<std::string> notes;
 };
+
+/// Of attentions that have their reports in `attentions`, in order, and of steps around them.
+FunctionReport makeReport(mlir::func::FuncOp func, llvm::ArrayRef<AttentionReport> attentions,
+                          llvm::ArrayRef<StepWork> steps);
 
 /// Short lines for a person, or one line of JSON.
 void printReport(const CompileReport &report, llvm::raw_ostream &os);

@@ -40,6 +40,8 @@ def CompiledOpInterface : OpInterface<"CompiledOpInterface"> {
       "::llvm::SmallVector<::attn::ExtentMultiple>", "getMultiples", (ins), "", "return {};">,
     InterfaceMethod<"Of an operand of integers that are indices: the dimension that they index. Random inputs ask.",
       "::std::optional<::attn::ExtentPlace>", "getIndexed", (ins "::mlir::Value":$operand), "", "return std::nullopt;">,
+    InterfaceMethod<"Its work at given extents. Attention's depends on its mask: a plan tells it.",
+      "::attn::StepWork", "getWork", (ins "::attn::ExtentGetter":$extent), "", "return {};">,
   ];
 }
 

@@ -15,7 +15,7 @@ include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 
 // An op that a compiled function runs between attentions.
 class Attn_Step<string mnemonic, list<Trait> traits = []>
-    : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompiledOpInterface>] # traits> {
+    : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompiledOpInterface, ["getWork"]>] # traits> {
   let hasVerifier = 1;
 }
 
@@ -24,7 +24,7 @@ def Attn_Rows : RankedTensorOf<[I32, I64]>;
 
 // A step with an operand of indices, and groups of heads.
 class Attn_IndexingStep<string mnemonic, list<Trait> traits = []>
-    : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompiledOpInterface, ["getIndexed", "getMultiples"]>] # traits> {
+    : Attn_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<CompiledOpInterface, ["getIndexed", "getMultiples", "getWork"]>] # traits> {
   let hasVerifier = 1;
 }
 

@@ -3,6 +3,7 @@
 #define ATTN_DIALECT_ATTN_IR_EXTENTTIE_H
 
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
 #include <string>
@@ -38,6 +39,22 @@ struct ExtentTie {
 /// An extent that has to be a multiple of another one.
 struct ExtentMultiple {
   ExtentPlace place, of;
+};
+
+/// Gives the extent of a dimension.
+using ExtentGetter = llvm::function_ref<int64_t(ExtentPlace)>;
+
+/// What an op does at given extents, however fast.
+struct StepWork {
+  int64_t operations = 0; // on numbers: a multiplication, an addition, a comparison, an exponential each count one
+  int64_t bytesRead = 0, bytesWritten = 0; // of tensors in memory, each element once
+
+  StepWork &operator+=(const StepWork &other) {
+    operations += other.operations;
+    bytesRead += other.bytesRead;
+    bytesWritten += other.bytesWritten;
+    return *this;
+  }
 };
 
 /// The tensors of an attention; null where there is none.
