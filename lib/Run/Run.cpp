@@ -55,11 +55,11 @@ llvm::Error checkOptions(func::FuncOp func, const RunOptions &options) {
     return makeError("--bench: with --target=cuda most of a call's time would be copies to and from the GPU");
   if (options.threads > 1 && !run::hasOpenMP())
     return makeError("--threads=", options.threads, ": this build has no OpenMP and runs on one thread; leave it out");
-  llvm::SmallVector<std::string> names = getResultNames(func);
+  llvm::SmallVector<std::string> names = getResultNames(func), arguments = getArgumentNames(func);
   for (auto &[name, file] : options.outputs) {
-    if (!llvm::is_contained(names, name))
+    if (!llvm::is_contained(names, name) && !llvm::is_contained(arguments, name))
       return makeError("--output=", name, "=", file, ": there is no result '", name, "'; the results are ",
-                       llvm::join(names, ", "));
+                       llvm::join(names, ", "), ", the arguments ", llvm::join(arguments, ", "));
     if (llvm::Error error = checkWritable(file))
       return error;
   }
@@ -232,10 +232,16 @@ private:
   }
 
   llvm::Error writeOutputs() {
-    for (auto &[name, file] : options.outputs)
-      if (llvm::Error error = writeNpy(file, results[llvm::find(resultNames, name) - resultNames.begin()]))
-        return error;
-    return llvm::Error::success();
+    auto write = [&](ArrayRef<std::string> names, ArrayRef<HostTensor> tensors) -> llvm::Error {
+      for (auto [name, tensor] : llvm::zip_equal(names, tensors))
+        if (auto found = options.outputs.find(name); found != options.outputs.end())
+          if (llvm::Error error = writeNpy(found->second, tensor))
+            return error;
+      return llvm::Error::success();
+    };
+    if (llvm::Error error = write(getArgumentNames(func), inputs))
+      return error;
+    return write(resultNames, results);
   }
 
   func::FuncOp func;

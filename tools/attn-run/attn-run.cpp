@@ -22,8 +22,8 @@ struct Options {
                "kernel on several"),
       cl::value_desc("B=1,H=8,N=4096"), cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::desc("Seed of --random (0)"), cl::value_desc("N"), cl::init(0), cl::cat(category)};
-  cl::list<std::string> outputs{"output", cl::desc("Write a result; may be repeated"), cl::value_desc("NAME=FILE.npy"),
-                                cl::cat(category)};
+  cl::list<std::string> outputs{"output", cl::desc("Write a result, or an argument as it was drawn; may be repeated"),
+                                cl::value_desc("NAME=FILE.npy"), cl::cat(category)};
   cl::opt<bool> check{"check",
                       cl::desc("Compare with the float64 reference; fail beyond twice the error of plain f32, or 4 ulp "
                                "(docs/Spec.md, Numerics)"),

@@ -34,7 +34,7 @@ struct RunOptions {
   std::string cpu = "native"; // as TargetModel::get takes it; what this machine cannot run is refused
   ScheduleOverrides schedule;
   llvm::SmallVector<InputOptions, 1> inputs;  // one run each, of one compiled kernel
-  std::map<std::string, std::string> outputs; // result name to .npy file
+  std::map<std::string, std::string> outputs; // name of a result or an argument to .npy file
   bool reference = false;                     // evaluate the reference instead of compiled code
   bool check = false;
   double benchSeconds = 0; // 0: no timing
