@@ -27,7 +27,7 @@ class System:
 MILLION = 1 << 20
 SYSTEMS = [
     System("Memory Compressed, local", "O(N)", 1, "memory-compressed-local", most=MILLION),
-    System("Memory Compressed", "O(N^2 / c)", 2, "memory-compressed", most=16384),
+    System("Memory Compressed", "O(N^2 / c)", 2, "memory-compressed", function="memory_compressed", most=16384),
     System("Image Transformer, 1-D", "O(N m)", 1, "image-1d", most=MILLION),
     System("Image Transformer, 2-D", "O(N m)", 1, "image-2d", most=MILLION),
     System("Set Transformer", "O(N k)", 1, "set", shape=lambda n: {"N": 16, "M": n}, most=MILLION),

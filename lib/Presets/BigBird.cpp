@@ -22,7 +22,11 @@ Preset bigBird() {
                                       "global(tokens = [$globals]) or in_table(%random : !r)))",
                                       {{"globals", globals}}),
                              ", %random: !r");
-          }};
+          },
+          /*whyNotCausal=*/
+          "global tokens read all tokens, later ones too, and every token reads them in the next layer; use longformer "
+          "with "
+          "causal=on for windows and globals that look back only"};
 }
 
 } // namespace attn::presets

@@ -11,7 +11,7 @@ Preset differential() {
           /*decodes=*/true,
           {causalSetting("on")},
           [](const Settings &set) -> llvm::Expected<std::string> {
-            std::string mask = set.isOn("causal") ? "mask(causal) " : "";
+            std::string mask = set.isOn("causal") ? "align(bottom_right) mask(causal) " : "";
             return "!h = tensor<?xf32>  // [heads]: lambda\n\n"
                    "func.func @differential(%q1: !t, %k1: !t, %q2: !t, %k2: !t, %v: !t, %lambda: !h) -> !t {\n"
                    "  %first = attn.attention %q1, %k1, %v " +

@@ -27,7 +27,9 @@ func.func @etc_global(%q: !t, %k: !t, %v: !t, %kg: !t, %vg: !t) -> !t {
   return %out : !t
 }
 )");
-          }};
+          },
+          /*whyNotCausal=*/
+          "global tokens read all long tokens, later ones too, and every long token reads them in the next layer"};
 }
 
 } // namespace attn::presets

@@ -43,7 +43,7 @@ Preset longformer() {
                       ", %global: !g");
         if (set.is("globals", "shared"))
           return spec;
-        std::string rows = causally.empty() ? "" : R"(mask {
+        std::string rows = causally.empty() ? "" : R"(align(top_left) mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %token = tensor.extract %global[%b, %i] : !g
     %place = arith.index_cast %token : i32 to index

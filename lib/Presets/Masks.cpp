@@ -16,8 +16,8 @@ Preset causal() {
           "dense",
           "O(N^2)",
           /*decodes=*/true,
-          {Setting::word("align", {"top_left", "bottom_right"},
-                         "the first query at the first key; or the last at the last, as with a cache")},
+          {Setting::word("align", {"bottom_right", "top_left"},
+                         "the last query at the last key, as with a cache; or the first at the first")},
           [](const Settings &set) -> Spec { return attention("causal", set.fill("align($align) mask(causal)")); }};
 }
 

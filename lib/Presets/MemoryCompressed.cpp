@@ -56,7 +56,10 @@ Preset memoryCompressedKeys() {
             return set.fill("!w = tensor<?x${head_dim}x${factor}x${head_dim}x${dtype}>  // [heads, from, place, to]\n\n"
                             "func.func @memory_compressed(%q: !t, %k: !t, %v: !t, %wk: !w, %wv: !w) -> !t {\n") +
                    convolve("kc", "k", "wk") + convolve("vc", "v", "wv") + "  %out = attn.attention %q, %kc, %vc " +
-                   mask + ": !t, !t, !t -> !t\n  return %out : !t\n}\n";
+                   mask +
+                   ": !t, !t, !t -> !t\n  return %out : !t\n}\n\n// Of a cache, every `factor` tokens: a query "
+                   "attends to all that are finished.\nfunc.func @compress(%old: !t, %w: !w) -> !t {\n" +
+                   convolve("new", "old", "w") + "  return %new : !t\n}\n";
           }};
 }
 

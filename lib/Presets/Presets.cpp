@@ -34,6 +34,8 @@ llvm::Error checkSettings(const Preset &preset, const PresetRequest &request) {
   for (auto &[name, value] : request.settings) {
     auto found =
         llvm::find_if(preset.settings, [key = StringRef(name)](const Setting &setting) { return setting.name == key; });
+    if (found == preset.settings.end() && name == "causal" && !preset.whyNotCausal.empty())
+      return makeError("--set=causal: ", preset.name, " has no causal form and does not decode: ", preset.whyNotCausal);
     if (found == preset.settings.end())
       return makeError("--set=", name, ": ", preset.name, " has no such setting; it has ",
                        listNames(settingNames(preset)));

@@ -15,7 +15,20 @@ Preset synthesizer() {
            causalSetting("off")},
           [](const Settings &set) -> llvm::Expected<std::string> {
             bool dense = !set.is("scores", "random"), random = !set.is("scores", "dense");
-            std::string region = "score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n";
+            // Queries are the last tokens; a table has rows for them alone.
+            std::string region = set.fill(R"(align(bottom_right) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %of_queries = arith.constant $q : index
+    %of_keys = arith.constant $k : index
+    %n = tensor.dim $table, %of_queries : $type
+    %m = tensor.dim $table, %of_keys : $type
+    %earlier = arith.subi %m, %n : index
+    %row = arith.subi %i, %earlier : index
+)",
+                                          {{"q", dense ? "2" : "1"},
+                                           {"k", dense ? "3" : "2"},
+                                           {"table", dense ? "%scores" : "%table"},
+                                           {"type", dense ? "!s" : "!r"}});
             auto read = [&](llvm::StringRef result, llvm::StringRef from) {
               std::string element = set.fill("    %$result = tensor.extract $from\n",
                                              {{"result", (result + "0").str()}, {"from", from.str()}});
@@ -26,9 +39,9 @@ Preset synthesizer() {
                                         {{"r", result.str()}});
             };
             if (dense)
-              region += read("x", "%scores[%b, %h, %i, %j] : !s");
+              region += read("x", "%scores[%b, %h, %row, %j] : !s");
             if (random)
-              region += read("y", "%table[%h, %i, %j] : !r");
+              region += read("y", "%table[%h, %row, %j] : !r");
             if (dense && random)
               region += "    %z = arith.addf %x, %y : f32\n";
             region += set.fill("    attn.yield %$result : f32\n  }", {{"result", dense && random ? "z"

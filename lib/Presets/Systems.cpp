@@ -6,9 +6,10 @@ namespace attn {
 namespace presets {
 
 std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::StringRef arguments) {
+  bool atEnd = !clauses.empty() && !clauses.contains("align(");
   return ("func.func @" + name + "(%q: !t, %k: !t, %v: !t" + arguments +
-          ") -> !t {\n  %out = attn.attention %q, %k, %v " + clauses + (clauses.empty() ? "" : " ") +
-          ": !t, !t, !t -> !t\n  return %out : !t\n}\n")
+          ") -> !t {\n  %out = attn.attention %q, %k, %v " + (atEnd ? "align(bottom_right) " : "") + clauses +
+          (clauses.empty() ? "" : " ") + ": !t, !t, !t -> !t\n  return %out : !t\n}\n")
       .str();
 }
 

@@ -7,6 +7,7 @@
 namespace attn::presets {
 
 /// func.func @NAME(%q, %k, %v, `arguments`) of one attention with `clauses`. `arguments` is "" or starts with a comma.
+/// Where there are fewer queries than keys, they are the last tokens: the function decodes over a cache as it is.
 std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::StringRef arguments = "");
 
 /// %result = the sum over the last of `loops` of a[aIndices] * b[bIndices]; tensors are "%name: type". The output's

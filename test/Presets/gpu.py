@@ -17,7 +17,8 @@ SMALL = {
 # Which rows are compared follows from numbers on the way, which 16 bits round to others than the reference has.
 EXACT = {"reformer", "routing"}
 # Presets of several functions.
-FUNCTIONS = {"compressive": ["compressive", "compress"], "etc": ["etc_long", "etc_global"]}
+FUNCTIONS = {"compressive": ["compressive", "compress"], "etc": ["etc_long", "etc_global"],
+             "memory-compressed": ["memory_compressed", "compress"]}
 
 
 def main(folder, cubin):

@@ -281,7 +281,7 @@ def projected(n):
         for causal in ("inclusive", "strict", "off"):
             wk, wv = draw(H, D, factor, D) / np.float32(8), draw(H, D, factor, D) / np.float32(8)  # [heads, from, place, to]
             turn = lambda w: wide(w).transpose(0, 3, 1, 2)
-            yield Case("memory-compressed", dict(factor=factor, causal=causal), n, captured=dict(wk=wk, wv=wv),
+            yield Case("memory-compressed", dict(factor=factor, causal=causal), n, captured=dict(wk=wk, wv=wv), function="memory_compressed",
                        oracle=lambda q, k, v, wk=wk, wv=wv, c=factor, s=causal: np.zeros_like(q) if len(q[0, 0]) < c else ref.memory_compressed(
                            q, k, v, turn(wk), np.zeros((H, D)), turn(wv), np.zeros((H, D)), c, s != "off", s == "strict"))
     scores, table = draw(B, H, n, n), draw(H, n, n)

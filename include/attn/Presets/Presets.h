@@ -61,6 +61,7 @@ struct Preset {
   /// The functions of the spec, behind the alias `!t = tensor<?x?x?x{head_dim}x{dtype}>`; what settings do not allow
   /// together is an error.
   std::function<llvm::Expected<std::string>(const Settings &)> write;
+  std::string whyNotCausal = ""; // of a system that has no causal form, to be told who asks for one
 };
 
 /// Settings by name, as a user gives them.
