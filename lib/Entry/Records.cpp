@@ -94,9 +94,18 @@ LogicalResult RecordBuilder::setHostCode(tile::KernelOp kernel, AttnKernel &reco
     return code(HostCode(b, loc, options.x86).makeTask(module.lookupSymbol<func::FuncOp>(task), skipped));
   };
   record.code_task = taskEntry(kernel.getTask());
+  usesAMX |= module.lookupSymbol(kernel.getTask())->hasAttr(kAMXAttr);
   bool oneWidth = kernel.getTail() == kernel.getTask();
   record.code_tail = oneWidth ? record.code_task : taskEntry(kernel.getTail());
   return success();
+}
+
+// The function of the runtime that is asked before tile instructions run: see attn/Runtime/Amx.h.
+int64_t RecordBuilder::amxGranted() {
+  constexpr const char *kName = "attn_amx_granted";
+  if (!module.lookupSymbol(kName))
+    func::FuncOp::create(b, module.getLoc(), kName, b.getFunctionType({}, b.getI32Type())).setPrivate();
+  return code(kName);
 }
 
 void RecordBuilder::setDeviceCode(tile::KernelOp kernel, AttnKernel &record) {
@@ -212,6 +221,7 @@ LogicalResult RecordBuilder::build() {
   FailureOr<SmallVector<int64_t>> records = kernelsAndSteps(header);
   if (failed(records))
     return failure();
+  header.amx_granted = usesAMX ? amxGranted() + 1 : 0;
   append(table, header);
   for (const TensorInfo &tensor : interface.tensors)
     append(table, tensorRecord(tensor));

@@ -33,6 +33,7 @@ private:
   mlir::FailureOr<AttnKernel> kernelRecord(tile::LaunchOp launch);
   mlir::LogicalResult setHostCode(tile::KernelOp kernel, AttnKernel &record);
   void setDeviceCode(tile::KernelOp kernel, AttnKernel &record);
+  int64_t amxGranted();
   mlir::FailureOr<AttnStep> codeStep(tile::StepOp step);
   mlir::FailureOr<llvm::SmallVector<int64_t>> kernelsAndSteps(AttnFunction &header);
 
@@ -43,6 +44,7 @@ private:
   const FunctionInterface &interface;
   Options options;
   mlir::Type ptr;
+  bool usesAMX = false;
 };
 
 } // namespace attn::entry

@@ -25,6 +25,7 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   SelectScheduleOptions select;
   select.lanes = options.target.lanes;
   select.rows = options.target.rows;
+  select.amx = options.target.amx;
   select.l1Bytes = options.target.l1Bytes;
   select.l2Bytes = options.target.l2Bytes;
   select.cores = options.target.cores;
@@ -60,6 +61,8 @@ void buildCPU(OpPassManager &pm, const CompileOptions &options) {
   convert.lanes = options.target.lanes;
   convert.rows = options.target.rows;
   convert.avx512Exp = options.target.avx512Exp;
+  convert.amx = options.target.amx;
+  convert.l2Bytes = options.target.l2Bytes;
   pm.addPass(createConvertAttnTileToCPU(convert));
   LowerEntryPointsOptions entries;
   entries.threads = options.threads;

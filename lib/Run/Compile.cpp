@@ -1,6 +1,8 @@
 //===- Compile.cpp - A function of a spec to a kernel in this process -------===//
 #include "EmulatedDevice.h"
+#include "EmulatedTiles.h"
 #include "Kernel.h"
+#include "attn/Runtime/Amx.h"
 #include "attn/Support/Errors.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
@@ -13,18 +15,29 @@ using namespace mlir;
 namespace attn::run {
 namespace {
 
-/// Refuses a CPU whose code this machine would stop at with an illegal instruction.
-llvm::Error checkHostRuns(const TargetModel &target) {
+/// Refuses a CPU whose code this machine would stop at with an illegal instruction. Of a feature that is given twice
+/// the last counts, as for LLVM.
+llvm::Error checkHostRuns(const TargetModel &target, StringRef cpu, bool emulateTiles) {
   if (!llvm::Triple(target.triple).isX86())
     return llvm::Error::success();
-  llvm::SmallVector<StringRef> wanted;
+  llvm::SmallVector<StringRef> wanted, more;
   llvm::X86::getFeaturesForCPU(target.cpu, wanted);
+  llvm::SplitString(target.features, more, ",");
+  for (StringRef feature : more) {
+    llvm::erase(wanted, feature.drop_front());
+    if (feature.front() == '+')
+      wanted.push_back(feature.drop_front());
+  }
+  auto refuse = [&](StringRef feature) {
+    return makeError("--cpu=", cpu, ": this machine cannot run it, it lacks ", feature,
+                     "; compile for it with attn-compile instead");
+  };
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   for (StringRef feature : wanted)
-    if (auto found = host.find(feature); found != host.end() && !found->second)
-      return makeError("--cpu=", target.cpu, ": this machine cannot run it, it lacks ", feature,
-                       "; compile for it with attn-compile instead");
-  return llvm::Error::success();
+    if (auto found = host.find(feature); found != host.end() && !found->second && !feature.starts_with("amx-"))
+      return refuse(feature);
+  return target.amx && !emulateTiles && !attn_amx_granted() ? refuse("amx-tile, or does not grant it")
+                                                            : llvm::Error::success();
 }
 
 /// A module of `func` alone, and of what is not a public function.
@@ -53,7 +66,7 @@ llvm::Expected<Kernel> Kernel::compile(func::FuncOp func, const RunOptions &opti
   FailureOr<TargetModel> target = TargetModel::get(options.cpu, /*triple=*/"", message);
   if (failed(target))
     return makeError("--cpu=", options.cpu, ": ", message);
-  if (llvm::Error error = checkHostRuns(*target))
+  if (llvm::Error error = checkHostRuns(*target, options.cpu, options.emulateTiles))
     return std::move(error);
   CompileOptions compileOptions;
   compileOptions.target = *target;
@@ -66,10 +79,12 @@ llvm::Expected<Kernel> Kernel::compile(func::FuncOp func, const RunOptions &opti
   FailureOr<NativeModule> native = compileToNative(*module, compileOptions);
   if (failed(native))
     return makeError("'", func.getName(), "' could not be compiled");
+  if (options.emulateTiles)
+    emulateTiles(*native->module);
   auto object = emitObject(*native);
   if (!object)
     return object.takeError();
-  return load(std::move(*object), func.getName());
+  return load(std::move(*object), func.getName(), /*device=*/nullptr, options.emulateTiles);
 }
 
 llvm::Expected<Kernel> Kernel::compileForDevice(func::FuncOp func, const CompileOptions &compileOptions,

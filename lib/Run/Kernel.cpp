@@ -1,5 +1,7 @@
 //===- Kernel.cpp - A compiled function in this process ---------------------===//
 #include "Kernel.h"
+#include "EmulatedTiles.h"
+#include "attn/Runtime/Amx.h"
 #include "attn/Runtime/Bitcode.h"
 #include "attn/Support/Errors.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -36,7 +38,7 @@ std::unique_ptr<Module> buildCaller(LLVMContext &context, StringRef name, size_t
   return module;
 }
 
-Expected<std::unique_ptr<orc::LLJIT>> makeJIT() {
+Expected<std::unique_ptr<orc::LLJIT>> makeJIT(bool emulateTiles) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   auto jit = orc::LLJITBuilder().create();
@@ -47,8 +49,15 @@ Expected<std::unique_ptr<orc::LLJIT>> makeJIT() {
   if (!process)
     return process.takeError();
   library.addGenerator(std::move(*process));
-  orc::SymbolMap symbols{{(*jit)->mangleAndIntern("__emutls_get_address"),
-                          {orc::ExecutorAddr::fromPtr(&__emutls_get_address), JITSymbolFlags::Exported}}};
+  orc::SymbolMap symbols;
+  auto define = [&](StringRef name, void *address) {
+    symbols[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(address), JITSymbolFlags::Exported};
+  };
+  define("__emutls_get_address", reinterpret_cast<void *>(&__emutls_get_address));
+  auto *granted = emulateTiles ? +[] { return 1; } : &attn_amx_granted;
+  define("attn_amx_granted", reinterpret_cast<void *>(granted));
+  for (const EmulatedInstruction &instruction : getEmulatedInstructions())
+    define(instruction.name, instruction.address);
   if (Error error = library.define(orc::absoluteSymbols(std::move(symbols))))
     return std::move(error);
   return jit;
@@ -63,8 +72,9 @@ Kernel::~Kernel() {
     reinterpret_cast<void (*)()>(forgetFunction)();
 }
 
-Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name, std::unique_ptr<Device> device) {
-  auto jit = makeJIT();
+Expected<Kernel> Kernel::load(std::unique_ptr<MemoryBuffer> object, StringRef name, std::unique_ptr<Device> device,
+                              bool emulateTiles) {
+  auto jit = makeJIT(emulateTiles);
   if (!jit)
     return jit.takeError();
   ArrayRef<unsigned char> runtime = runtimeObject(device        ? RuntimeForm::Device

@@ -24,7 +24,7 @@ public:
   /// Compiles one function of a spec.
   static llvm::Expected<Kernel> compile(mlir::func::FuncOp func, const RunOptions &options);
   static llvm::Expected<Kernel> load(std::unique_ptr<llvm::MemoryBuffer> object, llvm::StringRef name,
-                                     std::unique_ptr<Device> device = nullptr);
+                                     std::unique_ptr<Device> device = nullptr, bool emulateTiles = false);
   Kernel(Kernel &&);
   ~Kernel();
 

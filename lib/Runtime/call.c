@@ -49,6 +49,17 @@ static int check(AttnCall *call, const DLTensor *const *args, int mode) {
   return status == ATTN_OK ? attn_check_overlap(call, count) : status;
 }
 
+/* Code for another CPU would end the process with an illegal instruction. */
+static int check_cpu(const AttnCall *call) {
+  int64_t granted = call->program.function->amx_granted;
+  if (granted == 0 || ((int (*)(void))call->program.code[granted - 1])())
+    return ATTN_OK;
+  return ATTN_FAIL(call, ATTN_NO_AMX,
+                   "compiled for AMX tiles, which this %s; compile it with --cpu=native here, or "
+                   "with -amx-tile behind the CPU's name",
+                   "machine does not have or does not grant");
+}
+
 static int run(AttnCall *call, const attn_plan *plan) {
   if (on_device(call))
     return attn_device_run(call, plan);
@@ -77,7 +88,9 @@ int attn_call_on(const AttnFunction *function, const char *strings, void *const 
   AttnCall call = {.program = open_program(function, strings, code), .stream = stream};
   if (mode == ATTN_CALL_PLAN && !plan)
     return ATTN_FAIL(&call, ATTN_NULL_ARGUMENT, "the place for the plan is %s", "null");
-  int status = open_call(&call);
+  int status = check_cpu(&call);
+  if (status == ATTN_OK)
+    status = open_call(&call);
   if (status != ATTN_OK)
     return status;
   status = check(&call, args, mode);

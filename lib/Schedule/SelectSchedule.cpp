@@ -17,6 +17,10 @@ namespace {
 
 /// Keys in which masks are told apart.
 constexpr int64_t kGranule = 16;
+/// AMX takes keys in blocks: values are packed 32 keys deep.
+constexpr int64_t kTileKeys = 32;
+/// Two columns of tiles, so that a tile of keys or values that is loaded serves two products.
+constexpr int64_t kTileQueries = 32;
 /// Of a query tile: micro-kernels are unrolled over them.
 constexpr int64_t kMaxVectors = 16;
 /// What a narrow query tile has to save: estimates are not better than this, and three vectors of queries need the
@@ -37,6 +41,7 @@ private:
   void chooseQueryTile();
   void explainQueryTile(const TileCostModel &model, int64_t vectors, int64_t other);
   void chooseKeys();
+  void chooseTileKeys();
   void chooseSplit();
   static int64_t headDim(RankedTensorType type) {
     return type.isDynamicDim(type.getRank() - 1) ? 128 : type.getShape().back();
@@ -47,6 +52,7 @@ private:
   const ScheduleOverrides &overrides;
   std::vector<std::string> reasons;
   Reindexing reindexing;
+  bool tiles = false;
   int64_t queryTile = 0, keyTile = 0, group = 0, span = 0, split = 0, tasks = 0, granule = kGranule;
 };
 
@@ -85,6 +91,11 @@ void Chooser::chooseQueryTile() {
   int64_t lanes = target.lanes;
   if ((queryTile = overrides.queryTile))
     return because(formatv("query tile of {0} by option", queryTile));
+  if (tiles) {
+    queryTile = kTileQueries;
+    return because(
+        formatv("query tile of {0}: each tile of keys or values that is loaded meets two of queries", queryTile));
+  }
   if (!op.getMaskBlock()) {
     queryTile = 3 * lanes;
     return because(formatv("query tile of {0}: 3 vectors of {1} lanes by {2} key rows fill the registers", queryTile,
@@ -136,6 +147,22 @@ void Chooser::chooseKeys() {
                   span * 4 * (headDim(op.getQueryType()) + headDim(op.getValueType())) / 1024, target.l2Bytes / 1024));
 }
 
+// Scores in f32, weights in bf16 and the output of a query tile are written all the time: they leave the first-level
+// cache half to the keys and values that pass.
+void Chooser::chooseTileKeys() {
+  int64_t dim = headDim(op.getQueryType()), valueDim = headDim(op.getValueType());
+  int64_t fitting = target.l1Bytes / 2 / (6 * queryTile) / kTileKeys * kTileKeys;
+  keyTile = overrides.keyTile ? overrides.keyTile : std::max(fitting, kTileKeys);
+  span = std::max(keyTile, getPackedKeys(target.l2Bytes, dim, valueDim, keyTile) / keyTile * keyTile);
+  because(formatv("key tile of {0}: scores and weights, {1} KiB, stay in the first-level cache of {2} KiB", keyTile,
+                  6 * keyTile * queryTile / 1024, target.l1Bytes / 1024));
+  int64_t state = queryTile * (4 * (dim + valueDim + 3) + 2 * dim);
+  group = overrides.group ? overrides.group : std::max<int64_t>(target.l2Bytes / 4 / state, 1);
+  because(formatv("{0} query tiles, {1} KiB, share spans of {2} keys: {3} KiB of K and packed V in the second-level "
+                  "cache of {4} KiB",
+                  group, group * state / 1024, span, span * 2 * (dim + valueDim) / 1024, target.l2Bytes / 1024));
+}
+
 // A part costs each of its rows the joining of value_dim numbers, one by one; a key costs a vector of rows head_dim +
 // value_dim FMAs.
 void Chooser::chooseSplit() {
@@ -150,10 +177,19 @@ void Chooser::chooseSplit() {
 }
 
 ScheduleChoice Chooser::choose() {
-  granule = getGranule(overrides);
+  TileUse use = getTileUse(op, target, overrides.keyTile, kTileKeys);
+  tiles = use.tiles;
+  granule = tiles ? kTileKeys : getGranule(overrides);
+  if (tiles)
+    because("bf16 products in AMX tiles of 16 queries x 16 keys or columns of values, runs of keys in blocks of 32");
+  else if (!use.why.empty())
+    because("products in f32: " + use.why);
   chooseReindexing();
   chooseQueryTile();
-  chooseKeys();
+  if (tiles)
+    chooseTileKeys();
+  else
+    chooseKeys();
   chooseSplit();
   auto schedule = ScheduleAttr::get(op.getContext(), queryTile, keyTile, /*tail_tile=*/target.lanes, granule, group,
                                     span, split, tasks, reindexing.kind, reindexing.size,
@@ -187,6 +223,7 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     TargetModel target;
     target.lanes = lanes;
     target.rows = rows;
+    target.amx = amx;
     target.l1Bytes = l1Bytes;
     target.l2Bytes = l2Bytes;
     target.cores = cores;
@@ -206,6 +243,19 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
 };
 
 } // namespace
+
+TileUse getTileUse(AttentionOp op, const TargetModel &target, int64_t keyTile, int64_t granule) {
+  Type element = op.getQueryType().getElementType();
+  if (!target.amx || element.isF32())
+    return {false, ""};
+  if (!element.isBF16())
+    return {false, "AMX has tiles of bf16, not of f16"};
+  if (keyTile % kTileKeys || granule % kTileKeys)
+    return {false, formatv("AMX takes keys in blocks of {0}, of which the key tile {1} and the granule {2} are to be "
+                           "multiples",
+                           kTileKeys, keyTile, granule)};
+  return {true, ""};
+}
 
 int64_t getGranule(const ScheduleOverrides &overrides) { return overrides.keyTile % kGranule == 0 ? kGranule : 1; }
 

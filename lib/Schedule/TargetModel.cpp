@@ -1,6 +1,8 @@
 //===- TargetModel.cpp - What a CPU can do --------------------------------===//
 #include "attn/Schedule/TargetModel.h"
 
+#include "attn/Runtime/Amx.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -15,6 +17,7 @@ namespace attn {
 
 static constexpr const char *kAVX512 = "+avx512f,+avx512dq,+avx512vl,+avx512bw";
 static constexpr const char *kAVX2 = "+avx2,+fma";
+static constexpr const char *kAMX = "+amx-tile,+amx-bf16";
 
 // The host's CPU name may be wrong or unknown to LLVM; its feature bits are what counts.
 static void setNative(TargetModel &model) {
@@ -22,7 +25,8 @@ static void setNative(TargetModel &model) {
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   auto has = [&](const char *name) { return host.lookup(name); };
   for (const auto &feature : host)
-    features.AddFeature(feature.first(), feature.second);
+    features.AddFeature(feature.first(),
+                        feature.second && (!feature.first().starts_with("amx-") || attn_amx_granted()));
   model.features = features.getString();
   if (!llvm::Triple(model.triple).isX86())
     model.cpu = llvm::sys::getHostCPUName().str();
@@ -75,6 +79,7 @@ static void setForm(TargetModel &model, const llvm::MCSubtargetInfo &info) {
     model.form = "AVX-512";
     model.lanes = 16, model.rows = 8, model.avx512Exp = true;
     model.l2Bytes = 1 << 20;
+    model.amx = triple.isOSLinux() && info.checkFeatures(kAMX); // other systems grant it in other ways
   } else if (triple.isX86() && info.checkFeatures(kAVX2)) {
     model.form = "AVX2 and FMA";
     model.lanes = 8, model.rows = 4;
@@ -87,11 +92,30 @@ static void setForm(TargetModel &model, const llvm::MCSubtargetInfo &info) {
   }
 }
 
-FailureOr<TargetModel> TargetModel::get(StringRef cpu, StringRef triple, std::string &error) {
+/// Adds "+feature" and "-feature" to the model; fails for what LLVM does not know.
+static LogicalResult addFeatures(TargetModel &model, const llvm::MCSubtargetInfo &known, ArrayRef<StringRef> more,
+                                 std::string &error) {
+  for (StringRef feature : more) {
+    StringRef name = feature.drop_while([](char c) { return c == '+' || c == '-'; });
+    auto isIt = [&](const llvm::SubtargetFeatureKV &entry) { return name == entry.Key; };
+    if (name.size() + 1 != feature.size() || llvm::none_of(known.getAllProcessorFeatures(), isIt)) {
+      error = "'" + feature.str() + "' behind the name of a CPU should be a feature that LLVM knows with + or - in " +
+              "front, as -amx-tile (llc -mattr=help lists all)";
+      return failure();
+    }
+    model.features += (model.features.empty() ? "" : ",") + feature.str();
+  }
+  return success();
+}
+
+FailureOr<TargetModel> TargetModel::get(StringRef given, StringRef triple, std::string &error) {
+  SmallVector<StringRef> parts = llvm::to_vector(llvm::split(given, ','));
+  StringRef cpu = parts.front();
   llvm::InitializeAllTargetInfos();
   llvm::InitializeAllTargets();
   llvm::InitializeAllTargetMCs();
   llvm::InitializeAllAsmPrinters();
+  llvm::InitializeAllAsmParsers(); // micro-kernels have inline assembly
   TargetModel model;
   model.triple = triple.empty() ? llvm::sys::getDefaultTargetTriple() : triple.str();
   llvm::Triple parsed(model.triple);
@@ -102,6 +126,7 @@ FailureOr<TargetModel> TargetModel::get(StringRef cpu, StringRef triple, std::st
     error = "kernels are for 64-bit little-endian machines, which " + parsed.getArchName().str() + " is not";
     return failure();
   }
+  std::unique_ptr<llvm::MCSubtargetInfo> neutral(target->createMCSubtargetInfo(parsed, "", ""));
   if (cpu == "native") {
     if (parsed.getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch()) {
       error = "native is the CPU of this machine, which is not of the architecture " + parsed.getArchName().str() +
@@ -112,13 +137,14 @@ FailureOr<TargetModel> TargetModel::get(StringRef cpu, StringRef triple, std::st
   } else {
     model.cpu = cpu.str();
     // LLVM prints to stderr and goes on with a name that it does not know: ask a neutral subtarget first.
-    std::unique_ptr<llvm::MCSubtargetInfo> neutral(target->createMCSubtargetInfo(parsed, "", ""));
     if (!neutral->isCPUStringValid(cpu)) {
       error = "unknown CPU '" + cpu.str() + "' for " + parsed.getArchName().str() +
               "; use native or a name of LLVM, as x86-64-v3, x86-64-v4, sapphirerapids (llc -mcpu=help lists all)";
       return failure();
     }
   }
+  if (failed(addFeatures(model, *neutral, ArrayRef(parts).drop_front(), error)))
+    return failure();
   std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(parsed, model.cpu, model.features));
   setForm(model, *info);
   setInstructions(model, *info);

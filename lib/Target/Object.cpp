@@ -49,6 +49,8 @@ static LogicalResult linkBitcode(llvm::Module &module, ArrayRef<unsigned char> b
 static LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form) {
   if (failed(linkBitcode(module, runtimeBitcode(form))))
     return failure();
+  if (module.getFunction("attn_amx_granted") && failed(linkBitcode(module, tilesBitcode())))
+    return failure();
   return form == RuntimeForm::Device ? linkBitcode(module, driverBitcode()) : success();
 }
 

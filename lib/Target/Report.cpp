@@ -96,6 +96,8 @@ FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const Rep
   if (target.gpu) {
     report.resources = estimateResources(op, *target.gpu, schedule);
     report.tensorCores = usesTensorCores(op, *target.gpu);
+  } else {
+    report.amx = getTileUse(op, target.cpu, schedule.getKeyTile(), schedule.getGranule()).tiles;
   }
   Reindexing reindexing = {schedule.getReindex(), schedule.getReindexSize()};
   report.dependence = getMaskDependence(op);

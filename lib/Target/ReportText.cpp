@@ -64,6 +64,11 @@ std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
                  getBlockRows(target.rows, schedule.getQueryTile() / target.lanes), schedule.getTailTile());
 }
 
+std::string describeTileKernel(const TargetModel &target, ScheduleAttr schedule) {
+  return formatv("AMX: tdpbf16ps on tiles of 16 x 16, {0} queries x {1} keys at a time; softmax in {2}",
+                 schedule.getQueryTile(), schedule.getKeyTile(), target.form);
+}
+
 std::string describeGPUKernel(const AttentionReport &report) {
   ScheduleAttr schedule = report.schedule.schedule;
   std::string rows = Twine(schedule.getQueryTile() / schedule.getPack()).str() + " queries";
@@ -150,7 +155,8 @@ private:
 
 void printKernel(const AttentionReport &report, const TargetModel &target, Lines &lines) {
   if (!report.resources) {
-    lines.add("kernel", describeKernel(target, report.schedule.schedule));
+    lines.add("kernel", report.amx ? describeTileKernel(target, report.schedule.schedule)
+                                   : describeKernel(target, report.schedule.schedule));
     lines.add("exp", describeExp(target));
     return;
   }
@@ -293,6 +299,7 @@ json::Object toObject(const AttentionReport &report) {
       {"plan_per_head", report.dependence.head},
       {"problems", report.problems},
       {"schedule", toObject(report.schedule.schedule)},
+      {"amx", report.amx},
       {"resources", toValue(report)},
       {"reasons", json::Array(report.schedule.reasons)},
       {"readings", std::move(parts)},

@@ -20,8 +20,9 @@ struct Options {
                               cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda (cpu)"), cl::init("cpu"),
                               cl::cat(category)};
-  cl::opt<std::string> cpu{"cpu", cl::desc("native, x86-64-v3, x86-64-v4, sapphirerapids, ... (native)"),
-                           cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
+  cl::opt<std::string> cpu{
+      "cpu", cl::desc("native, x86-64-v3, sapphirerapids, ... (native); features behind it, as native,-amx-tile"),
+      cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
   cl::opt<std::string> chip{"chip", cl::desc("The GPU: sm_80, sm_86, sm_90, ... (sm_80)"), cl::value_desc("NAME"),
                             cl::init("sm_80"), cl::cat(category)};
   cl::opt<std::string> triple{"triple", cl::desc("Another machine, as aarch64-linux-gnu (this one)"),

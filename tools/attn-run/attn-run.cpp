@@ -39,8 +39,10 @@ struct Options {
                             cl::init("sm_80"), cl::cat(category)};
   cl::opt<Switch> checks{"emulator-checks", cl::desc("Look for races, count bank conflicts and sectors (on)"),
                          cl::init(Switch::On), cl::cat(category), attn::tools::switchValues()};
-  cl::opt<std::string> cpu{"cpu", cl::desc("CPU to compile for (native)"), cl::value_desc("NAME"), cl::init("native"),
-                           cl::cat(category)};
+  cl::opt<std::string> cpu{"cpu", cl::desc("CPU to compile for (native), with features behind it as native,-amx-tile"),
+                           cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
+  cl::opt<bool> emulateTiles{"emulate-tiles", cl::desc("Run AMX instructions as calls, on a machine without them"),
+                             cl::cat(category)};
   attn::tools::ScheduleOptions schedule{category};
   cl::opt<bool> reference{"reference", cl::desc("Evaluate the definition in float64 instead of compiling"),
                           cl::cat(category)};
@@ -115,6 +117,7 @@ Error readTarget(const Options &given, attn::RunOptions &options) {
 Error readOptions(const Options &given, attn::RunOptions &options) {
   options.function = given.function;
   options.cpu = given.cpu;
+  options.emulateTiles = given.emulateTiles;
   options.reference = given.reference;
   options.check = given.check;
   options.threads = given.threads;

@@ -32,6 +32,7 @@ struct RunOptions {
   bool emulatorChecks = true; // find races and the like, count bank conflicts and sectors
   std::string function;       // needed where the spec has several
   std::string cpu = "native"; // as TargetModel::get takes it; what this machine cannot run is refused
+  bool emulateTiles = false;  // tile instructions (AMX) become calls
   ScheduleOverrides schedule;
   llvm::SmallVector<InputOptions, 1> inputs;  // one run each, of one compiled kernel
   std::map<std::string, std::string> outputs; // name of a result or an argument to .npy file

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-enum { ATTN_ABI_VERSION = 2, ATTN_MAX_RANK = 8, ATTN_MAX_OPERANDS = 32, ATTN_MAX_TABLES = 16 };
+enum { ATTN_ABI_VERSION = 3, ATTN_MAX_RANK = 8, ATTN_MAX_OPERANDS = 32, ATTN_MAX_TABLES = 16 };
 
 enum AttnRunKind { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 };
 
@@ -129,6 +129,7 @@ typedef struct {
   int64_t threads;       /* 1: tasks run on all OpenMP threads */
   int64_t device;        /* AttnDeviceType of the arguments */
   int64_t image;         /* for a GPU: index into the code pointer list of a getter const AttnImage *(void) */
+  int64_t amx_granted;   /* 1 + index into the code pointer list of attn_amx_granted (Amx.h); 0: no tile instructions */
   /* followed by AttnTensor[num_tensors], AttnSymbol[num_symbols], AttnKernel[num_kernels], AttnStep[num_steps] */
 } AttnFunction;
 

@@ -29,9 +29,10 @@ enum AttnStatus {
   ATTN_MISALIGNED = 7,   /* data must be aligned to the size of an element */
   ATTN_OVERLAP = 8,      /* an output shares memory with an input, another output, or itself */
   ATTN_OUT_OF_MEMORY = 9,
-  ATTN_WRONG_PLAN = 10,   /* the plan is of another function, other extents or another GPU */
-  ATTN_NO_DEVICE = 11,    /* no CUDA driver, no GPU, or one that the kernels were not compiled for */
-  ATTN_DEVICE_FAILED = 12 /* the CUDA driver refused a request; outputs may be touched */
+  ATTN_WRONG_PLAN = 10,    /* the plan is of another function, other extents or another GPU */
+  ATTN_NO_DEVICE = 11,     /* no CUDA driver, no GPU, or one that the kernels were not compiled for */
+  ATTN_DEVICE_FAILED = 12, /* the CUDA driver refused a request; outputs may be touched */
+  ATTN_NO_AMX = 13         /* the code is for CPUs with AMX, and this one, or its operating system, has none to give */
 };
 
 typedef struct attn_plan attn_plan;

@@ -22,6 +22,9 @@ llvm::ArrayRef<unsigned char> runtimeObject(RuntimeForm form);
 /// A module that defines the functions of Device.h, hidden, over the CUDA driver. It calls libc and dlopen.
 llvm::ArrayRef<unsigned char> driverBitcode();
 
+/// A module that defines attn_amx_granted (attn/Runtime/Amx.h), hidden, for x86-64. It calls nothing.
+llvm::ArrayRef<unsigned char> tilesBitcode();
+
 } // namespace attn
 
 #endif

@@ -36,6 +36,13 @@ int64_t getGranule(const ScheduleOverrides &overrides);
 mlir::LogicalResult checkSchedule(AttentionOp op, const TargetModel &target, ScheduleAttr schedule);
 mlir::LogicalResult checkGPUSchedule(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule);
 
+/// Do the products of an op run in the tile registers of the CPU (AMX), and if not, though there are some, why?
+struct TileUse {
+  bool tiles;
+  std::string why; // empty where the CPU has none, or the element type is f32
+};
+TileUse getTileUse(AttentionOp op, const TargetModel &target, int64_t keyTile, int64_t granule);
+
 /// What a block of threads takes of a multiprocessor, by our estimate.
 struct GPUResources {
   int64_t registers;   // of a thread

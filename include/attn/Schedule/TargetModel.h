@@ -31,12 +31,21 @@ struct TileCosts {
   double run = 5.5;     // to begin a run of keys
 };
 
+/// Keys whose values are kept packed as AMX takes them, at least those of a tile: with the keys they take half of the
+/// second-level cache.
+inline int64_t getPackedKeys(int64_t l2Bytes, int64_t dim, int64_t valueDim, int64_t keyTile) {
+  constexpr int64_t kMultiple = 512;
+  int64_t keys = std::max(l2Bytes / 2 / (2 * (dim + valueDim)), keyTile + kMultiple - 1);
+  return keys / kMultiple * kMultiple;
+}
+
 struct TargetModel {
   std::string triple, cpu, features; // as LLVM takes them
   std::string form;                  // "AVX-512", "AVX2 and FMA", "portable, 4 lanes"
   int64_t lanes = 4;                 // f32 of a vector
   int64_t rows = 4;                  // key rows of a register block of three vectors
   bool avx512Exp = false;            // vreduceps and vscalefps
+  bool amx = false;                  // products of bf16 tiles
   bool fma = false;                  // instructions that regions may use: fused multiply-adds,
   bool rounding = false;             // rounding to whole numbers,
   bool f16Conversions = false;       // conversions between f16 and f32
@@ -45,8 +54,9 @@ struct TargetModel {
   int64_t cores = 16; // to have work for; a constant of the model, since results must not depend on the machine
   TileCosts costs;
 
-  /// The model of `cpu`: "native", or a name that LLVM knows for the architecture of `triple` (empty: the host's). The
-  /// vector form follows the feature bits. An unknown name is an error text that says what is known.
+  /// The model of `cpu`: "native", or a name that LLVM knows for the architecture of `triple` (empty: the host's), and
+  /// behind it what is added to its features or taken away ("sapphirerapids,-amx-tile"). The vector form follows the
+  /// feature bits. An unknown name is an error text that says what is known.
   static mlir::FailureOr<TargetModel> get(llvm::StringRef cpu, llvm::StringRef triple, std::string &error);
 };
 

@@ -41,6 +41,8 @@ std::string getDeviceName(llvm::StringRef task);
 std::string getMergeName(llvm::StringRef deviceName);
 /// Attributes of a module that hold its GPU code for the object: strings.
 constexpr llvm::StringLiteral kPTXAttr = "attn.ptx", kCubinAttr = "attn.cubin";
+/// Marks a task function with tile instructions of a CPU.
+constexpr llvm::StringLiteral kAMXAttr = "attn.amx";
 
 } // namespace attn
 

@@ -41,6 +41,7 @@ struct AttentionReport {
   ScheduleChoice schedule;
   std::optional<GPUResources> resources; // on a GPU
   bool tensorCores = false;
+  bool amx = false; // products in tile registers
   MaskDependence dependence;
   std::vector<MaskPart> parts;
   std::vector<Fallback> fallbacks;

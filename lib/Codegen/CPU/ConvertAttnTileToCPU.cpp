@@ -1,7 +1,11 @@
 //===- ConvertAttnTileToCPU.cpp - Tile ops to micro-kernel calls ----------===//
 #include "MicroKernels.h"
 #include "TaskForm.h"
+#include "TileInstructions.h"
 #include "attn/Codegen/CPU/Passes.h"
+#include "attn/Schedule/TargetModel.h"
+#include "attn/Support/Names.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace attn {
@@ -25,10 +29,11 @@ public:
 
 private:
   /// The memory behind a state and what every micro-kernel takes first: slot, head_dim, value_dim; and for all states
-  /// of a task the weights of a tile, its keys and its values as f32.
+  /// of a task the weights of a tile, its keys and its values as f32. With tiles also the weights as pairs, the ring of
+  /// packed blocks, its tags and the last block of keys, and the packed queries of the slot.
   struct Place {
     Values arguments;
-    Value weights, keys, values;
+    Value weights, keys, values, pairs, ring, tags, tail, queries;
   };
   /// Rows of f32 and the first one.
   struct Rows {
@@ -39,6 +44,12 @@ private:
   MicroKernels &kernels(Value state);
   Value call(func::FuncOp fn, ValueRange arguments);
   Values withPlace(Value state, std::initializer_list<Value> more);
+  bool hasTiles() const { return block.packedKeys; }
+  void configureTiles();
+  void packKeys(tile::SoftmaxOp op, Value row, Value count);
+  void settle(Value state);
+  scf::ForOp findRun(tile::SoftmaxOp op);
+  void convertRun(scf::ForOp loop, tile::SoftmaxOp op);
   void convert(Operation *op);
   void convertSoftmax(tile::SoftmaxOp op);
   void convertAccumulate(tile::AccumulateOp op);
@@ -73,18 +84,59 @@ TaskConverter::Place &TaskConverter::place(Value state) {
   Emit e(builder, slot.getLoc(), block.lanes);
   Value dim = type.getDim() >= 0 ? e.index(type.getDim()) : slot.getDim();
   Value valueDim = type.getValueDim() >= 0 ? e.index(type.getValueDim()) : slot.getValueDim();
+  Value start = e.index(0);
+  auto take = [&](Value size) {
+    Value view = flat(slot.getWorkspace(), start, size);
+    start = e.add(start, size);
+    return view;
+  };
   Value weights = e.index(slot.getKeyTile() * type.getQueries());
-  Value size = e.mul(e.add(e.add(dim, valueDim), kSlotRows), type.getQueries()), start = weights;
-  place.weights = flat(slot.getWorkspace(), builder.getIndexAttr(0), weights);
+  place.weights = take(weights);
   if (isNarrow(task)) {
-    Value keys = e.mul(dim, slot.getKeyTile()), values = e.mul(valueDim, slot.getKeyTile());
-    place.keys = flat(slot.getWorkspace(), start, keys);
-    start = e.add(start, keys);
-    place.values = flat(slot.getWorkspace(), start, values);
-    start = e.add(start, values);
+    place.keys = take(e.mul(dim, slot.getKeyTile()));
+    place.values = take(e.mul(valueDim, slot.getKeyTile()));
   }
-  place.arguments = {flat(slot.getWorkspace(), e.add(start, e.mul(slot.getIndex(), size)), size), dim, valueDim};
+  Value rows = e.add(e.add(dim, valueDim), kSlotRows), packed = e.index(0);
+  if (hasTiles()) {
+    MicroKernels &kernel = kernels(slot.getState());
+    int64_t blocks = block.packedKeys / kTileDepth;
+    place.pairs = take(e.index(slot.getKeyTile() * type.getQueries() / 2));
+    place.ring = take(e.mul(kernel.ringFloats(e, dim, valueDim), blocks));
+    place.tags = take(e.index(blocks));
+    place.tail = take(e.mul(kernel.tileWords(e, dim), kTileDepth));
+    rows = e.add(e.add(dim, e.roundUp(valueDim, kTileRows)), kSlotRows);
+    packed = kernel.queryFloats(e, dim);
+  }
+  Value size = e.mul(rows, type.getQueries()), pitch = e.add(size, packed);
+  start = e.add(start, e.mul(slot.getIndex(), pitch));
+  place.arguments = {take(size), dim, valueDim};
+  if (hasTiles())
+    place.queries = take(packed);
   return place;
+}
+
+// At the start of a task nothing is packed.
+void TaskConverter::configureTiles() {
+  tile::SlotOp first;
+  task.walk([&](tile::SlotOp slot) {
+    first = slot;
+    return WalkResult::interrupt();
+  });
+  Block &entry = task.getBody().front();
+  builder.setInsertionPointToStart(&entry);
+  Emit e(builder, task.getLoc(), block.lanes);
+  Value dim = e.make<memref::DimOp>(task.getArgument(0), e.index(3));
+  Value valueDim = e.make<memref::DimOp>(task.getArgument(2), e.index(3));
+  auto any = tile::SlotOp::create(builder, first.getLoc(), first.getState().getType(), first.getWorkspace(), e.index(0),
+                                  dim, valueDim, first.getKeyTile());
+  Value tags = place(any.getState()).tags;
+  builder.setInsertionPointAfter(any);
+  for (int64_t tag = 0; tag < block.packedKeys / kTileDepth; tag += block.lanes)
+    e.vstore(e.splat(0), tags, e.index(tag));
+  TileInstructions(e).configure();
+  builder.setInsertionPoint(entry.getTerminator());
+  TileInstructions(e).release();
+  task->setAttr(kAMXAttr, builder.getUnitAttr());
 }
 
 MicroKernels &TaskConverter::kernels(Value state) {
@@ -123,16 +175,9 @@ TaskConverter::Rows TaskConverter::inF32(Value state, Value matrix, Value row, V
   return {rows, e.index(0)};
 }
 
-// Too low a reference shows in the weights, and the tile is done once more.
-void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
-  Value state = op.getState();
-  auto [score, modify, mask] = ScoreChain::of(op);
-  Rows rows = inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true);
-  auto key = cast<MemRefType>(rows.matrix.getType());
-  func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
-
-  Emit e(builder, op.getLoc(), block.lanes);
-  Values args = withPlace(state, {place(state).weights, rows.matrix, rows.first, score.getCount()});
+/// What a micro-kernel takes behind the rows of a tile: where it stands, and what its regions capture.
+static Values regionArguments(Emit &e, tile::ModifyOp modify, tile::MaskOp mask) {
+  Values args;
   auto coordinates = [&](auto region) {
     args.append({region.getBatch(), region.getHead(), region.getQuery(), region.getKey(), region.getNumQueries(),
                  region.getNumKeys()});
@@ -147,23 +192,137 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     llvm::append_range(args, modify.getCaptured());
   if (mask)
     llvm::append_range(args, mask.getCaptured());
+  return args;
+}
 
-  if (op.getExact())
-    call(online, args);
-  else
-    e.ifThen(call(kernels(state).softmax(key, modify, mask), args), [&] { call(online, args); });
+/// The product that weights are for; a softmax has one in its block, see TaskForm.
+static tile::AccumulateOp findAccumulate(tile::SoftmaxOp softmax) {
+  for (Operation *user : softmax.getWeights().getUsers())
+    if (auto accumulate = dyn_cast<tile::AccumulateOp>(user))
+      return accumulate;
+  return nullptr;
+}
+
+void TaskConverter::packKeys(tile::SoftmaxOp op, Value row, Value count) {
+  Place &at = place(op.getState());
+  Value key = ScoreChain::of(op).score.getKey(), value = findAccumulate(op).getValue();
+  auto fn = kernels(op.getState()).packKeys(cast<MemRefType>(key.getType()), cast<MemRefType>(value.getType()));
+  call(fn, {at.ring, at.tags, at.tail, at.arguments[1], at.arguments[2], key, value, row, count});
+}
+
+void TaskConverter::settle(Value state) {
+  if (hasTiles() && block.exactSums)
+    call(kernels(state).settle(), withPlace(state, {place(state).queries}));
+}
+
+// The loop over the tiles of a full run, as the tile stage makes it: nothing in it but one tile after the other.
+scf::ForOp TaskConverter::findRun(tile::SoftmaxOp op) {
+  ScoreChain chain = ScoreChain::of(op);
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  if (!loop || chain.modify || chain.mask || !kernels(op.getState()).hasPipeline())
+    return nullptr;
+  Value row = loop.getInductionVar();
+  tile::AccumulateOp accumulate = findAccumulate(op);
+  auto count = chain.score.getCount().getDefiningOp<arith::MinSIOp>();
+  auto rest = count ? count.getLhs().getDefiningOp<arith::SubIOp>() : nullptr;
+  bool whole = rest && rest.getLhs() == loop.getUpperBound() && rest.getRhs() == row &&
+               getConstantIntValue(count.getRhs()) == findSlot(op.getState()).getKeyTile() &&
+               getConstantIntValue(loop.getStep()) == findSlot(op.getState()).getKeyTile();
+  bool alone = llvm::all_of(*loop.getBody(), [&](Operation &inner) {
+    return &inner == op || &inner == accumulate || inner.hasTrait<OpTrait::IsTerminator>() || isPure(&inner) ||
+           isa<tile::ScoreOp>(inner);
+  });
+  bool same = accumulate->getBlock() == loop.getBody() && accumulate.getRow() == row &&
+              accumulate.getCount() == count && chain.score.getRow() == row;
+  return whole && alone && same ? loop : nullptr;
+}
+
+// As many units as can be overlapped, then one tile by itself, and again: what is left is less than a unit, or has a
+// reference that is far too low.
+void TaskConverter::convertRun(scf::ForOp loop, tile::SoftmaxOp op) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop);
+  Emit e(builder, loop.getLoc(), block.lanes);
+  Value end = loop.getUpperBound(), next, last, key = ScoreChain::of(op).score.getKey();
+  Place &at = place(op.getState());
+  int64_t keyTile = findSlot(op.getState()).getKeyTile();
+  auto before = [&](OpBuilder &, Location loc, ValueRange row) {
+    scf::ConditionOp::create(builder, loc, e.less(row[0], end), row);
+  };
+  auto after = [&](OpBuilder &, Location loc, ValueRange row) {
+    Value stop = e.min(end, e.add(row[0], block.packedKeys));
+    packKeys(op, row[0], e.sub(stop, row[0]));
+    auto fn = kernels(op.getState()).tileRun(cast<MemRefType>(key.getType()));
+    next = call(fn, withPlace(op.getState(), {at.weights, key, row[0], stop, at.pairs, at.queries, at.ring}));
+    last = e.min(end, e.add(next, keyTile));
+    scf::YieldOp::create(builder, loc, last);
+  };
+  Type index = builder.getIndexType();
+  auto runs = scf::WhileOp::create(builder, loop.getLoc(), index, loop.getLowerBound(), before, after);
+  loop->moveBefore(runs.getAfterBody()->getTerminator());
+  loop.getLowerBoundMutable().assign(next);
+  loop.getUpperBoundMutable().assign(last);
+}
+
+// Too low a reference shows in the weights, and the tile is done once more.
+void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
+  Value state = op.getState();
+  ScoreChain chain = ScoreChain::of(op);
+  tile::ScoreOp score = chain.score;
+  tile::ModifyOp modify = chain.modify;
+  tile::MaskOp mask = chain.mask;
+  Emit e(builder, op.getLoc(), block.lanes);
+  Values region = regionArguments(e, modify, mask);
+  auto withRows = [&](Value key, Value row) {
+    Values args = withPlace(state, {place(state).weights, key, row, score.getCount()});
+    llvm::append_range(args, region);
+    return args;
+  };
+  auto inFloats = [&](bool exact) {
+    Rows rows = inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true);
+    auto key = cast<MemRefType>(rows.matrix.getType());
+    func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
+    Values args = withRows(rows.matrix, rows.first);
+    if (exact)
+      call(online, args);
+    else
+      e.ifThen(call(kernels(state).softmax(key, modify, mask), args), [&] { call(online, args); });
+  };
+  if (op.getExact() || !hasTiles()) {
+    inFloats(op.getExact());
+  } else {
+    if (scf::ForOp loop = findRun(op))
+      convertRun(loop, op);
+    Place &at = place(state);
+    auto key = cast<MemRefType>(score.getKey().getType());
+    Values args = withRows(score.getKey(), score.getRow());
+    args.append({at.pairs, at.queries, at.ring, at.tail});
+    packKeys(op, score.getRow(), score.getCount());
+    e.ifThen(call(kernels(state).tileSoftmax(key, modify, mask), args), [&] {
+      settle(state);
+      inFloats(/*exact=*/true);
+      call(kernels(state).packWeights(),
+           {at.weights, at.pairs, score.getCount(), block.exactSums ? at.queries : at.arguments[0]});
+    });
+  }
   auto type = cast<tile::StateType>(state.getType());
+  Value slot = place(state).arguments[0];
   for (int64_t q = 0; q < type.getQueries(); q += block.lanes) // the sum after this tile becomes the sum
-    e.vstore(e.vload(args[0], e.index(2 * type.getQueries() + q)), args[0], e.index(type.getQueries() + q));
+    e.vstore(e.vload(slot, e.index(2 * type.getQueries() + q)), slot, e.index(type.getQueries() + q));
 }
 
 // What is done again exactly without a region has no other use for the fast code that leaves out masked keys.
 void TaskConverter::convertAccumulate(tile::AccumulateOp op) {
   MicroKernels &kernel = kernels(op.getState());
+  auto softmax = op.getWeights().getDefiningOp<tile::SoftmaxOp>();
+  if (hasTiles() && !softmax.getExact()) {
+    Place &at = place(op.getState());
+    call(kernel.tileAccumulate(), withPlace(op.getState(), {at.pairs, at.ring, op.getRow(), op.getCount()}));
+    return;
+  }
   Rows rows = inF32(op.getState(), op.getValue(), op.getRow(), op.getCount(), /*isKey=*/false);
   auto value = cast<MemRefType>(rows.matrix.getType());
   Values args = withPlace(op.getState(), {place(op.getState()).weights, rows.matrix, rows.first, op.getCount()});
-  auto softmax = op.getWeights().getDefiningOp<tile::SoftmaxOp>();
   if (!softmax.getExact() || !softmax.getScores().getDefiningOp<tile::ScoreOp>()) {
     call(kernel.accumulate(value, op.getSkipZero()), args);
     return;
@@ -178,6 +337,11 @@ void TaskConverter::convert(Operation *operation) {
     auto fn = kernels(op.getState())
                   .begin(cast<MemRefType>(op.getQuery().getType()), cast<MemRefType>(op.getKey().getType()));
     call(fn, withPlace(op.getState(), {op.getQuery(), op.getRow(), op.getKey(), op.getOwn(), op.getScale()}));
+    if (hasTiles()) {
+      Place &at = place(op.getState());
+      call(kernels(op.getState()).packQueries(cast<MemRefType>(op.getQuery().getType())),
+           {at.queries, at.arguments[1], op.getQuery(), op.getRow(), op.getScale()});
+    }
   } else if (auto op = dyn_cast<tile::RestartOp>(operation)) {
     call(kernels(op.getState()).restart(), place(op.getState()).arguments);
   } else if (auto op = dyn_cast<tile::SoftmaxOp>(operation)) {
@@ -185,6 +349,7 @@ void TaskConverter::convert(Operation *operation) {
   } else if (auto op = dyn_cast<tile::AccumulateOp>(operation)) {
     convertAccumulate(op);
   } else if (auto op = dyn_cast<tile::CheckOp>(operation)) {
+    settle(op.getState());
     op.replaceAllUsesWith(call(kernels(op.getState()).check(), place(op.getState()).arguments));
   } else if (auto op = dyn_cast<tile::FinishOp>(operation)) {
     auto lse = op.getLse() ? cast<MemRefType>(op.getLse().getType()) : MemRefType();
@@ -205,6 +370,9 @@ void TaskConverter::run() {
     if (isa<tile::AttnTileDialect>(op->getDialect()) && !isa<tile::YieldOp>(op))
       ops.push_back(op);
   });
+  task.walk([&](tile::FinishOp op) { block.exactSums |= bool(op.getLse()); });
+  if (hasTiles())
+    configureTiles();
   for (Operation *op : ops)
     convert(op);
   // All states of a chain are their slot; loops then carry them without use, and the tile ops are dead.
@@ -228,11 +396,33 @@ void TaskConverter::run() {
 }
 
 /// A workspace holds the weights of a tile, its keys and values as f32, then one slot per query tile of a task.
-void setScratch(tile::KernelOp kernel, func::FuncOp task) {
+void setScratch(tile::KernelOp kernel, func::FuncOp task, int64_t packedKeys) {
   tile::KernelConfig numbers = kernel.getNumbers();
   int64_t queries = std::max(numbers.query_tile, numbers.tail_tile), slots = numbers.group_tiles * queries;
-  int64_t floats = slots + (isNarrow(task) ? numbers.key_tile : 0);
-  kernel.setScratch(ArrayRef<int64_t>{numbers.key_tile * queries + kSlotRows * slots, floats, floats});
+  int64_t floats = slots + (isNarrow(task) ? numbers.key_tile : 0), weights = numbers.key_tile * queries;
+  SmallVector<int64_t> sizes = {weights + kSlotRows * slots, floats, floats};
+  if (packedKeys) {
+    // Pairs; the ring, its tags and a copy of the last block; factors and packed queries. What depends on a dimension
+    // is rounded up to whole tiles.
+    int64_t perDim = packedKeys / 2 + kTileDepth / 2 + slots / 2, perValueDim = packedKeys / 2 + slots;
+    sizes[0] += weights / 2 + packedKeys / kTileDepth + numbers.group_tiles * kTileRows + slots +
+                perDim * (kTileDepth - 1) + perValueDim * (kTileRows - 1);
+    sizes[1] += perDim;
+    sizes[2] += packedKeys / 2;
+  }
+  kernel.setScratch(sizes);
+}
+
+/// Keys whose packed form a kernel keeps; 0: it has no use for tiles. Packed blocks, and rows of weights, hold 32 keys.
+int64_t choosePackedKeys(tile::KernelOp kernel, func::FuncOp task, int64_t l2Bytes) {
+  tile::KernelConfig numbers = kernel.getNumbers();
+  auto width = [&](unsigned argument) {
+    int64_t dim = cast<MemRefType>(task.getArgumentTypes()[argument]).getShape().back();
+    return dim >= 0 ? dim : int64_t(128);
+  };
+  bool narrow = cast<MemRefType>(task.getArgumentTypes()[0]).getElementType().isBF16();
+  bool whole = numbers.key_tile % kTileDepth == 0 && numbers.key_granule % kTileDepth == 0;
+  return narrow && whole ? getPackedKeys(l2Bytes, width(0), width(2), numbers.key_tile) : 0;
 }
 
 /// An op of a task, which this pass is to convert.
@@ -270,12 +460,18 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
                       << "; change query_tile and tail_tile of its schedule";
       return signalPassFailure();
     }
+    llvm::DenseMap<Operation *, int64_t> packedKeys;
+    for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
+      auto find = [&](StringRef name) { return getOperation().lookupSymbol<func::FuncOp>(name); };
+      int64_t keys = amx ? choosePackedKeys(kernel, find(kernel.getTask()), l2Bytes) : 0;
+      packedKeys[find(kernel.getTask())] = packedKeys[find(kernel.getTail())] = keys;
+      setScratch(kernel, find(kernel.getTask()), keys);
+    }
     for (func::FuncOp task : tasks) {
       task.removeArgAttrsAttr(); // names are for the reader of the tile stage
+      block.packedKeys = packedKeys.lookup(task);
       TaskConverter(task, getOperation(), block).run();
     }
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      setScratch(kernel, getOperation().lookupSymbol<func::FuncOp>(kernel.getTask()));
 
     // Loops no longer carry states: folding that away leaves the slots without uses.
     RewritePatternSet patterns(&getContext());

@@ -57,6 +57,9 @@ public:
   Value less(Value x, Value y) { return make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::slt, x, y); }
   /// The largest multiple of `m` up to x >= 0.
   Value roundDown(Value x, int64_t m) { return mul(make<mlir::arith::DivUIOp>(x, index(m)), m); }
+  /// The same upwards, and how many of `m` that is.
+  Value ceilDiv(Value x, int64_t m) { return make<mlir::arith::DivUIOp>(add(x, m - 1), index(m)); }
+  Value roundUp(Value x, int64_t m) { return mul(ceilDiv(x, m), m); }
 
   Value scalar(float v) { return mlir::arith::ConstantFloatOp::create(b, loc, b.getF32Type(), llvm::APFloat(v)); }
   Value splat(float v) { return mlir::arith::ConstantOp::create(b, loc, mlir::DenseElementsAttr::get(vec, v)); }

@@ -9,7 +9,7 @@ namespace attn::cpu {
 MicroKernels::MicroKernels(ModuleOp module, StringRef prefix, RegisterBlock block, tile::StateType state,
                            int64_t keyTile)
     : module(module), prefix(prefix), block(block), state(state), keyTile(keyTile), queries(state.getQueries()),
-      vectors(state.getQueries() / block.lanes) {}
+      vectors(state.getQueries() / block.lanes), packedKeys(block.packedKeys), exactSums(block.exactSums) {}
 
 MemRefType MicroKernels::slotType() {
   MLIRContext *context = module.getContext();

@@ -29,6 +29,9 @@ struct RegisterBlock {
   int64_t lanes = 16; // floats of a vector
   int64_t rows = 8;   // rows of a register block
   ExpForm exp = ExpForm::AVX512;
+  int64_t packedKeys = 0; // whose values stay packed as tiles (AMX); 0: products are FMAs
+  bool exactSums =
+      false; // sums of weights are results themselves (a log-sum-exp), not only what outputs are divided by
 };
 
 using tile::kLargestScore;
@@ -63,6 +66,28 @@ public:
   /// The same after raising m to the largest kept score and rescaling the sum and the output.
   mlir::func::FuncOp onlineSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
 
+  // The same on tiles of bf16, see PackTiles.cpp. A slot has 16 rows of output for each tile, also the last, and behind
+  // them the packed queries: 16 times their factor, Q times the excess, then the tiles. What outputs are divided by is
+  // the sum of the rounded weights; with exact sums l is that of the weights, and the excess of the rounded ones over
+  // it is kept beside, until the outputs are settled.
+  mlir::func::FuncOp packQueries(mlir::MemRefType query);
+  mlir::func::FuncOp packKeys(mlir::MemRefType key, mlir::MemRefType value);
+  /// Scores, regions and weights, in f32; weights are left as pairs of bf16. Returns i1: the reference is far too low.
+  mlir::func::FuncOp tileSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  mlir::func::FuncOp settle();
+  /// Weights of f32 as pairs.
+  mlir::func::FuncOp packWeights();
+  mlir::func::FuncOp tileAccumulate();
+  /// Full tiles one after the other, see TilePipeline.cpp: from, to -> where it stopped.
+  mlir::func::FuncOp tileRun(mlir::MemRefType key);
+  bool hasPipeline() const;
+  /// Words of a row of `dim` numbers, floats of a packed block of keys, of the packed queries of a slot.
+  Value tileWords(Emit &e, Value dim);
+  Value ringFloats(Emit &e, Value dim, Value valueDim);
+  Value queryFloats(Emit &e, Value dim);
+  /// Are rows of keys whole tiles, which need no copy?
+  bool readsKeys() const { return state.getDim() >= 0 && state.getDim() % 32 == 0; }
+
   /// A slot, or any other run of floats.
   mlir::MemRefType slotType();
 
@@ -72,6 +97,22 @@ private:
                            llvm::function_ref<void(Body &)> body);
   mlir::func::FuncOp transpose();
   mlir::func::FuncOp scores(mlir::MemRefType key);
+  mlir::func::FuncOp tileScores(mlir::MemRefType key);
+  void packValues(Emit &e, Value value, Value first, Value valid, Value valueDim, Value square, Value ring, Value to);
+  /// Weights of key rows `row` and the next one; no `odd`: there is none.
+  /// Answers what they are rounded to.
+  std::pair<Value, Value> storeWeights(Emit &e, Value pairs, Value row, int64_t vector, Value even, Value odd);
+  /// Zeros behind `count` rows of weights, to the end of the block.
+  void clearWeights(Emit &e, Value pairs, Value count);
+  Value ringPlace(Emit &e, Value block);
+  /// Of the packed queries: the excess, and the tiles.
+  static constexpr int64_t kExcess = 16;
+  int64_t tilesOffset() const { return kExcess + queries; }
+  /// Where keys are read from: addresses, bytes between rows, how many there are.
+  struct KeyPlaces {
+    Value dim, valueDim, ring, tail, key, keyBytes, keys;
+  };
+  std::pair<Value, Value> keyRows(Emit &e, const KeyPlaces &places, Value row);
   mlir::MLIRContext *context() { return module.getContext(); }
   /// Does the reference count in natural units? Then it is any number and must lie near the largest score, for the
   /// rounded distance is what counts; else it is a whole power of 2, which may lie anywhere.
@@ -90,7 +131,8 @@ private:
   std::string prefix;
   RegisterBlock block;
   tile::StateType state;
-  int64_t keyTile, queries, vectors;
+  int64_t keyTile, queries, vectors, packedKeys;
+  bool exactSums;
 };
 
 } // namespace attn::cpu

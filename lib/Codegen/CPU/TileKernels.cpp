@@ -43,6 +43,12 @@ struct MicroKernels::TileCode {
   Value minusM(int64_t v) { return e.vload(slot(), lane(v)); }
   /// Where the weights of a key row of the tile lie.
   Value place(Value row, int64_t v) { return e.add(e.mul(row, kernels.queries), v * e.lanes); }
+  Values sums() {
+    Values all;
+    for (int64_t v = 0; v < kernels.vectors; ++v)
+      all.push_back(sum(v));
+    return all;
+  }
   Value sum(int64_t v) { return e.vload(slot(), e.index(kernels.queries + v * e.lanes)); }
 
   /// K Q^T for key rows row + i .. + rows of the tile.
@@ -87,6 +93,23 @@ struct MicroKernels::TileCode {
       s = e.select(e.cmpf(arith::CmpFPredicate::OLT, s, e.splat(-kLargestScore)), e.splat(-INFINITY), s);
     }
     return keep ? e.select(keep, s, e.splat(-INFINITY)) : s;
+  }
+
+  /// What `weight` needs of the state, by vector.
+  SmallVector<Reference> references() {
+    SmallVector<Reference> all;
+    for (int64_t v = 0; v < kernels.vectors; ++v)
+      all.push_back(e.reference(kernels.isNatural() ? e.splat(0) : minusM(v), kernels.block.exp));
+    return all;
+  }
+
+  /// The weight of a scaled product of the current key row. Masked behind the exponential: no NaN can come of a mask.
+  Value weight(Value x, int64_t v, const Reference &reference) {
+    Value keep, s = modified(x, v, keep);
+    if (modify)
+      s = e.mulf(e.addf(s, minusM(v)), e.splat(kQuarterLog2e));
+    Value weight = e.exp2(s, reference, kernels.block.exp);
+    return keep ? e.select(keep, weight, e.splat(0)) : weight;
   }
 
   /// Leaves the scores that take part in place of the products; answers the largest so far.
@@ -214,19 +237,10 @@ func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::
                  if (rowByRow)
                    func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
                  TileCode code(*this, body, modify, mask);
-                 Values sums;
-                 SmallVector<Reference> references;
-                 for (int64_t v = 0; v < vectors; ++v) {
-                   sums.push_back(e.splat(0));
-                   references.push_back(e.reference(isNatural() ? e.splat(0) : code.minusM(v), block.exp));
-                 }
+                 Values sums(vectors, e.splat(0));
+                 SmallVector<Reference> references = code.references();
                  auto weigh = [&](Value x, Value row, int64_t v) {
-                   Value keep, s = code.modified(x, v, keep);
-                   if (modify)
-                     s = e.mulf(e.addf(s, code.minusM(v)), e.splat(kQuarterLog2e));
-                   Value weight = e.exp2(s, references[v], block.exp);
-                   if (keep) // behind the exponential: no NaN can come of a mask
-                     weight = e.select(keep, weight, e.splat(0));
+                   Value weight = code.weight(x, v, references[v]);
                    e.vstore(weight, body.args[3], code.place(row, v));
                    return weight;
                  };
@@ -246,10 +260,59 @@ func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::
                  else
                    code.forRows(block, sums);
                  body.results = {code.isHigh(sums)};
-                 for (int64_t v = 0; v < vectors; ++v)
-                   sums[v] = e.addf(code.sum(v), sums[v]);
-                 code.storeNext(sums);
+                 code.storeNext(code.add(code.sums(), sums));
                });
+}
+
+// The products come unscaled, as tiles leave them.
+func::FuncOp MicroKernels::tileSoftmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
+  SmallVector<Type> types = tileArguments(context(), slotType(), key, modify, mask);
+  types.append(4, slotType()); // pairs, queries, ring, tail
+  return build(
+      name(mask ? "tile_softmax_partial" : "tile_softmax"), types, {IntegerType::get(context(), 1)}, [&](Body &body) {
+        Emit &e = body.e;
+        ValueRange args = body.args, own = args.take_back(4);
+        Value count = args[6], even = e.roundDown(count, 2);
+        func::CallOp::create(e.b, e.loc, tileScores(key),
+                             ValueRange{args[3], own[1], own[2], own[3], args[1], args[2], args[4], args[5], count});
+        TileCode code(*this, body, modify, mask);
+        SmallVector<Reference> references = code.references();
+        Value factor = e.vload(own[1], e.index(0));
+        auto weights = [&](Value row) {
+          Values all;
+          code.startRow(row);
+          for (int64_t v = 0; v < vectors; ++v)
+            all.push_back(code.weight(e.mulf(e.vload(args[3], code.place(row, v)), factor), v, references[v]));
+          return all;
+        };
+        // Of the rounded weights, then of the weights.
+        auto add = [&](Value row, ValueRange carried, bool both) {
+          Values sums(carried), one = weights(row), other = both ? weights(e.add(row, 1)) : Values();
+          for (int64_t v = 0; v < vectors; ++v) {
+            auto [first, second] = storeWeights(e, own[0], row, v, one[v], both ? other[v] : nullptr);
+            sums[v] = e.addf(sums[v], both ? e.addf(first, second) : first);
+            if (exactSums)
+              sums[vectors + v] = e.addf(sums[vectors + v], both ? e.addf(one[v], other[v]) : one[v]);
+          }
+          return sums;
+        };
+        Values zeros(exactSums ? 2 * vectors : vectors, e.splat(0));
+        Values sums = e.loop(e.index(0), even, 8, zeros, [&](Value first, ValueRange sums) {
+          return code.add(sums, e.loop(first, e.min(e.add(first, 8), even), 2, zeros,
+                                       [&](Value row, ValueRange sums) { return add(row, sums, true); }));
+        });
+        sums = e.loop(even, count, 1, sums, [&](Value row, ValueRange sums) { return add(row, sums, false); });
+        clearWeights(e, own[0], count);
+        ArrayRef<Value> rounded = ArrayRef(sums).take_front(vectors), exact = ArrayRef(sums).take_back(vectors);
+        Value high = code.isHigh(exact);
+        for (int64_t v = 0; exactSums && v < vectors; ++v) {
+          Value place = e.index(kExcess + v * e.lanes), before = e.vload(own[1], place);
+          Value after = e.addf(before, e.subf(rounded[v], exact[v]));
+          e.vstore(e.select(high, before, after), own[1], place);
+        }
+        body.results = {high};
+        code.storeNext(code.add(code.sums(), exact));
+      });
 }
 
 // Twice over the stored scores: the largest, then the weights. Nothing of a masked score is left: it is -inf.
