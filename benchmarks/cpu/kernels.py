@@ -17,13 +17,15 @@ def build_probe(folder, ceiling):
     subprocess.run(command, check=True)
     probe = ctypes.CDLL(library)
     probe.peak_avx512.restype = probe.peak_avx2.restype = probe.largest_difference.restype = ctypes.c_double
-    probe.has_avx512.restype = ctypes.c_bool
+    probe.has_avx512.restype = probe.has_amx.restype = ctypes.c_bool
+    probe.peak_amx.restype = ctypes.c_double
+    probe.narrow.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
     probe.tensor.restype = ctypes.c_void_p
     probe.tensor.argtypes = [ctypes.c_int64, ctypes.c_uint64]
     probe.largest_difference.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
     if ceiling:
         i, p = ctypes.c_int, ctypes.c_void_p
-        probe.ceiling_f32.argtypes = [i, i, ctypes.c_bool, i, p, p, p, p]
+        probe.ceiling_f32.argtypes = probe.ceiling_bf16.argtypes = [i, i, ctypes.c_bool, i, p, p, p, p]
     return probe
 
 
@@ -41,20 +43,31 @@ class Tensors:
         *self.inputs, self.output = (dl_tensor(x, (1, 1, n, d)) for x in (self.q, self.k, self.v, self.out))
 
 
+class NarrowTensors:
+    """The same as bf16; the other result is f32."""
+
+    def __init__(self, probe, tensors, n, d):
+        self.q, self.k, self.v, self.out = (probe.tensor((n * d + 1) // 2, 1) for _ in range(4))
+        self.other = tensors.other
+        for wide, narrow in ((tensors.q, self.q), (tensors.k, self.k), (tensors.v, self.v)):
+            probe.narrow(wide, narrow, n * d)
+        *self.inputs, self.output = (dl_tensor(x, (1, 1, n, d), "bf16") for x in (self.q, self.k, self.v, self.out))
+
+
 class Compiler:
     def __init__(self, program, folder):
         self.program, self.folder, self.kernels = program, folder, {}
 
-    def spec(self, mask, d):
-        path = self.folder / f"{mask.name.replace(' ', '_')}_{d}.mlir"
-        path.write_text(mask.spec(d))
+    def spec(self, mask, d, element="f32"):
+        path = self.folder / f"{mask.name.replace(' ', '_')}_{d}_{element}.mlir"
+        path.write_text(mask.spec(d, element))
         return path
 
-    def kernel(self, mask, d, *flags):
-        key = (mask.name, d, *flags)
+    def kernel(self, mask, d, *flags, element="f32"):
+        key = (mask.name, d, element, *flags)
         if key not in self.kernels:
             stem = self.folder / f"k{len(self.kernels)}"
-            library = build_library(self.program, self.spec(mask, d), stem, flags, ["-l:libomp.so.5"])
+            library = build_library(self.program, self.spec(mask, d, element), stem, flags, ["-l:libomp.so.5"])
             self.kernels[key] = Kernel(ctypes.CDLL(library))
         return self.kernels[key]
 

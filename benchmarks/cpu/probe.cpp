@@ -1,7 +1,10 @@
 // The native part of run.py: memory for tensors, the FMA peak of this core and, where CEILING names a folder with
 // kernels written by hand, one of those to compare with.
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
@@ -39,6 +42,44 @@ ATTN_PEAK(peak_avx2, "avx2,fma", __m256, _mm256_set1_ps, _mm256_fmadd_ps, 8, 12)
 
 extern "C" bool has_avx512() { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"); }
 
+// Does this machine multiply tiles, and does Linux let this process?
+extern "C" bool has_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  bool there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1) && (d >> 24 & 1);
+  return there && syscall(SYS_arch_prctl, /*ARCH_REQ_XCOMP_PERM=*/0x1023, /*tile data*/ 18) == 0;
+}
+
+// GFLOP/s of four independent products of tiles; leaves the tiles as it found them, in their first state.
+extern "C" __attribute__((target("amx-tile,amx-bf16"))) double peak_amx() {
+  alignas(64) unsigned char configuration[64] = {1};
+  alignas(64) static unsigned char zeros[1024];
+  for (int tile = 0; tile < 8; ++tile)
+    configuration[16 + 2 * tile] = 64, configuration[48 + tile] = 16;
+  _tile_loadconfig(configuration);
+  _tile_zero(0), _tile_zero(1), _tile_zero(2), _tile_zero(3);
+  _tile_loadd(4, zeros, 64), _tile_loadd(5, zeros, 64), _tile_loadd(6, zeros, 64), _tile_loadd(7, zeros, 64);
+  const int64_t steps = 20000;
+  const double start = threadSeconds();
+  for (int64_t i = 0; i < steps; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  const double seconds = threadSeconds() - start;
+  _tile_release();
+  return double(steps * 4 * 16384) / seconds * 1e-9;
+}
+
+// The same numbers as bf16.
+extern "C" void narrow(const float *from, uint16_t *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, from + i, sizeof bits);
+    to[i] = uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+}
+
 // Huge pages where there are some, so that no measurement depends on where small pages happen to lie. Never freed.
 extern "C" float *tensor(int64_t count, uint64_t seed) {
   const size_t page = size_t(2) << 20, bytes = (size_t(count) * sizeof(float) + page - 1) / page * page;
@@ -65,6 +106,7 @@ extern "C" double largest_difference(const float *x, const float *y, int64_t cou
 }
 
 #ifdef CEILING
+#include "attn_bf16.h"
 #include "attn_f32.h"
 
 namespace {
@@ -91,5 +133,33 @@ extern "C" void ceiling_f32(int n, int d, bool causal, int window, const float *
   mask.causal = causal;
   mask.window = window;
   d == 64 ? ceiling<64>(n, mask, q, k, v, out) : ceiling<128>(n, mask, q, k, v, out);
+}
+
+namespace {
+
+template <int D>
+void ceilingBF16(int n, MaskSpec mask, const uint16_t *q, const uint16_t *k, const uint16_t *v, float *out) {
+  using Kernel = AttnBf16<D, 64, EXP_DEG3, MAX_LAZY, PIPE_ON>;
+  static Kernel *kernel = nullptr;
+  static int planned = -1;
+  static MaskSpec plannedMask;
+  if (planned != n || plannedMask.causal != mask.causal || plannedMask.window != mask.window) {
+    delete kernel; // its memory and its list of units are not part of the time
+    kernel = new Kernel(n, 16, 1024, 1.0f / std::sqrt(float(D)), mask);
+    planned = n, plannedMask = mask;
+  }
+  kernel->run(q, k, v, out);
+  _tile_release();
+}
+
+} // namespace
+
+// The same for bf16 with an output of f32; N must be a multiple of 64.
+extern "C" void ceiling_bf16(int n, int d, bool causal, int window, const uint16_t *q, const uint16_t *k,
+                             const uint16_t *v, float *out) {
+  MaskSpec mask;
+  mask.causal = causal;
+  mask.window = window;
+  d == 64 ? ceilingBF16<64>(n, mask, q, k, v, out) : ceilingBF16<128>(n, mask, q, k, v, out);
 }
 #endif

@@ -114,6 +114,38 @@ def sparse(bench):
 
 
 @case
+def bf16(bench):
+    """bf16 against f32, and where there are AMX tiles against their peak and the kernel written by hand; masks against dense."""
+    has_amx = bench.probe.has_amx()
+    for d in (64, 128):
+        for n in (2048, 4096, 8192):
+            wide = bench.tensors(n, d)
+            t = kernels.NarrowTensors(bench.probe, wide, n, d)
+            in_f32, full = bench.compiler.kernel(masks.DENSE, d), bench.compiler.kernel(masks.DENSE, d, element="bf16")
+            for mask in (masks.DENSE, *(masks.SPARSE[:2] if n == 4096 else ())):
+                kernel = bench.compiler.kernel(mask, d, element="bf16")
+                contestants = {"dense": lambda: full.run(t.inputs, t.output), "ours": lambda: kernel.run(t.inputs, t.output),
+                               "f32": lambda: in_f32.run(wide.inputs, wide.output)}
+                if has_amx:
+                    contestants["amx"] = bench.probe.peak_amx
+                    if bench.options.ceiling:
+                        window = {"causal": 0, "window": 256}.get(mask.name, 0)
+                        contestants["ceiling"] = lambda: bench.probe.ceiling_bf16(n, d, mask is not masks.DENSE, window, t.q, t.k, t.v, t.other)
+                rounds = bench.rounds(contestants)
+                kept = n * n if mask is masks.DENSE else mask.kept(n)
+                fields = {"mask": mask.name, "N": n, "D": d, "ms": 1e3 * median(rounds, lambda r: r["ours"]),
+                          "over_dense": median(rounds, lambda r: r["ours"] / (r["dense"] * kept / n**2))}
+                if mask is masks.DENSE:
+                    fields["speedup_over_f32"] = median(rounds, lambda r: r["f32"] / r["ours"])
+                if has_amx:
+                    work = 20000 * 4 * 16384  # flops of one peak_amx
+                    fields["of_peak"] = median(rounds, lambda r: 4.0 * d * kept / r["ours"] * r["amx"] / work)
+                if "ceiling" in contestants:
+                    fields["of_ceiling"] = median(rounds, lambda r: r["ceiling"] / r["ours"])
+                bench.add("bf16", **fields)
+
+
+@case
 def plan(bench):
     """Time and memory of the plan at 262,144 tokens, against the kernel that follows it (one head)."""
     n, d = 262144, 64
