@@ -300,6 +300,7 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     packKeys(op, score.getRow(), score.getCount());
     e.ifThen(call(kernels(state).tileSoftmax(key, modify, mask), args), [&] {
       settle(state);
+      call(kernels(state).unpackQueries(), withPlace(state, {at.queries}));
       inFloats(/*exact=*/true);
       call(kernels(state).packWeights(),
            {at.weights, at.pairs, score.getCount(), block.exactSums ? at.queries : at.arguments[0]});
@@ -344,6 +345,8 @@ void TaskConverter::convert(Operation *operation) {
     }
   } else if (auto op = dyn_cast<tile::RestartOp>(operation)) {
     call(kernels(op.getState()).restart(), place(op.getState()).arguments);
+    if (hasTiles())
+      call(kernels(op.getState()).unpackQueries(), withPlace(op.getState(), {place(op.getState()).queries}));
   } else if (auto op = dyn_cast<tile::SoftmaxOp>(operation)) {
     convertSoftmax(op);
   } else if (auto op = dyn_cast<tile::AccumulateOp>(operation)) {

@@ -158,6 +158,8 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
       });
     zero(e, slot, e.index(queries), e.index(2 * queries));
     zero(e, slot, at.output, e.mul(valueDim, queries));
+    if (packedKeys) // see unpackQueries
+      return;
 
     Value last = e.sub(e.make<memref::DimOp>(q, e.index(0)), e.index(1));
     Value whole = e.roundDown(dim, block.lanes), factor = e.broadcast(scale);

@@ -71,6 +71,8 @@ public:
   // the sum of the rounded weights; with exact sums l is that of the weights, and the excess of the rounded ones over
   // it is kept beside, until the outputs are settled.
   mlir::func::FuncOp packQueries(mlir::MemRefType query);
+  /// The scaled queries of the slot from the packed ones, for a tile that is done again in f32.
+  mlir::func::FuncOp unpackQueries();
   mlir::func::FuncOp packKeys(mlir::MemRefType key, mlir::MemRefType value);
   /// Scores, regions and weights, in f32; weights are left as pairs of bf16. Returns i1: the reference is far too low.
   mlir::func::FuncOp tileSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);

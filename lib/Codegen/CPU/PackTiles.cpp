@@ -91,6 +91,32 @@ func::FuncOp MicroKernels::packQueries(MemRefType query) {
   });
 }
 
+func::FuncOp MicroKernels::unpackQueries() {
+  Type index = IndexType::get(context());
+  // slot, head_dim, value_dim, queries
+  return build(name("unpack_queries"), {slotType(), index, index, slotType()}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value dim = dimArgument(e, state.getDim(), body.args[1]);
+    Layout at = layout(e, dim, dimArgument(e, state.getValueDim(), body.args[2]));
+    Value factor = e.vload(body.args[3], e.index(0));
+    e.loop(e.index(0), dim, 1, [&](Value d) {
+      // Word d / 2 of each query; what comes first is in its lower half.
+      Value tile = e.make<arith::DivUIOp>(d, e.index(kTileDepth));
+      Value word = e.make<arith::DivUIOp>(e.make<arith::RemUIOp>(d, e.index(kTileDepth)), e.index(2));
+      Value isOdd = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(d, e.index(2)), e.index(1));
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value from = e.add(e.add(e.mul(tile, vectors * kTileFloats), e.mul(word, e.lanes)), tilesOffset());
+        Value words = e.vload(body.args[3], e.add(from, v * kTileFloats));
+        Value bits = arith::BitcastOp::create(e.b, e.loc, e.ivec, words);
+        Value upper = arith::AndIOp::create(e.b, e.loc, bits, e.splatInt(-0x10000));
+        Value half = e.select(isOdd, upper, arith::ShLIOp::create(e.b, e.loc, bits, e.splatInt(16)));
+        Value number = arith::BitcastOp::create(e.b, e.loc, e.vec, half);
+        e.vstore(e.mulf(number, factor), body.args[0], e.add(e.add(at.scaled, e.mul(d, queries)), v * e.lanes));
+      }
+    });
+  });
+}
+
 /// Columns [column, column + 16) of a block of 32 keys of which `valid` are there; `load` takes key and column.
 static void packColumns(Emit &e, Value valid, Value square, llvm::function_ref<Value(Value)> load,
                         llvm::function_ref<void(Value, Value)> store) {

@@ -19,6 +19,7 @@
 // CHECK:           func.call @dense.k0.task.pack_keys.32
 // CHECK:           %[[HIGH:.+]] = func.call @dense.k0.task.tile_softmax.32
 // CHECK:           scf.if %[[HIGH]]
+// CHECK:             func.call @dense.k0.task.unpack_queries.32
 // CHECK:             func.call @dense.k0.task.widen.bf16x64
 // CHECK:             func.call @dense.k0.task.online_softmax.32
 // CHECK:             func.call @dense.k0.task.pack_weights.32
@@ -26,6 +27,7 @@
 // CHECK:         %[[LOST:.+]] = func.call @dense.k0.task.check.32
 // CHECK:         scf.if %[[LOST]]
 // CHECK:           func.call @dense.k0.task.restart.32
+// CHECK:           func.call @dense.k0.task.unpack_queries.32
 // CHECK:           func.call @dense.k0.task.online_softmax.32
 // CHECK:           func.call @dense.k0.task.accumulate_careful.32
 // CHECK:         "llvm.x86.tilerelease"
