@@ -79,7 +79,8 @@ static void setForm(TargetModel &model, const llvm::MCSubtargetInfo &info) {
     model.form = "AVX-512";
     model.lanes = 16, model.rows = 8, model.avx512Exp = true;
     model.l2Bytes = 1 << 20;
-    model.amx = triple.isOSLinux() && info.checkFeatures(kAMX); // other systems grant it in other ways
+    // Other systems grant it in other ways. Without a vendor the system is found in a triple's normal form only.
+    model.amx = llvm::Triple(llvm::Triple::normalize(model.triple)).isOSLinux() && info.checkFeatures(kAMX);
   } else if (triple.isX86() && info.checkFeatures(kAVX2)) {
     model.form = "AVX2 and FMA";
     model.lanes = 8, model.rows = 4;
