@@ -33,9 +33,10 @@ const Services BlockRunner::services = {
     [](Warp *warp) {
       auto &run = *static_cast<WarpRun *>(warp);
       run.runner->growCopies(run);
-    }};
+    },
+    GlobalShadow::makePage};
 
-BlockRunner::BlockRunner(const Launch &launch)
+BlockRunner::BlockRunner(const Launch &launch, GlobalShadow &global)
     : siteCounts(launch.program.sites.size()), regionCounts(launch.program.regions.size()), launch(launch) {
   const Dim3 &threads = launch.dims.block;
   block.services = &services;
@@ -44,9 +45,9 @@ BlockRunner::BlockRunner(const Launch &launch)
   block.counts = launch.options.counts;
   block.sharedBytes = launch.sharedBytes;
   block.siteCounts = siteCounts.data();
-  for (const GlobalBuffer &buffer : launch.buffers) {
+  for (auto [index, buffer] : llvm::enumerate(launch.buffers)) {
     auto begin = reinterpret_cast<uint64_t>(buffer.data);
-    buffers.push_back({begin, begin + buffer.bytes, buffer.writable});
+    buffers.push_back({begin, begin + buffer.bytes, buffer.writable, global.pagesOf(index)});
   }
   block.buffers = buffers.data();
   block.numBuffers = buffers.size();
@@ -103,9 +104,8 @@ void BlockRunner::resetWarp(uint32_t index, const Dim3 &blockId) {
 }
 
 void BlockRunner::reset(uint64_t number) {
-  const Dim3 &grid = launch.dims.grid;
-  blockNumber = number;
-  blockId = {uint32_t(number % grid[0]), uint32_t(number / grid[0] % grid[1]), uint32_t(number / grid[0] / grid[1])};
+  block.number = number;
+  blockId = launch.blockId(number);
   std::memset(sharedMemory, 0xff, launch.sharedBytes);
   std::fill(shadow.begin(), shadow.end(), 0);
   for (Barrier &barrier : barriers)
@@ -210,8 +210,8 @@ void BlockRunner::growCopies(WarpRun &warp) {
 void BlockRunner::report(const Warp &warp, FaultKind kind, uint32_t site, uint32_t lane, std::string text) {
   ++faultCount;
   auto [it, isNew] = faults.try_emplace({site, uint32_t(kind)},
-                                        FaultRecord{blockNumber, Fault{kind, launch.program.sites[site].location,
-                                                                       std::move(text), blockId, warp.id, lane}});
+                                        FaultRecord{block.number, Fault{kind, launch.program.sites[site].location,
+                                                                        std::move(text), blockId, warp.id, lane}});
   if (!isNew)
     ++it->second.fault.occurrences;
 }
@@ -238,7 +238,16 @@ std::string BlockRunner::describeAddress(uint64_t address) const {
 }
 
 mlir::Location BlockRunner::writerLocation(uint64_t address) const {
-  return launch.program.sites[block.writtenAt[address / kGranule]].location;
+  return launch.program.sites[block.writtenAt[address / kGranule] / kLanes].location;
+}
+
+static void describeParty(raw_ostream &os, uint32_t party) {
+  if (party == kSameWarp + kSeveral)
+    os << "another lane of this warp";
+  else if (party & kSameWarp)
+    os << "lane " << party - kSameWarp << " of this warp";
+  else
+    os << "warp " << party;
 }
 
 std::string BlockRunner::describe(const Warp &warp, FaultKind kind, uint32_t lane, uint64_t detail,
@@ -248,11 +257,14 @@ std::string BlockRunner::describe(const Warp &warp, FaultKind kind, uint32_t lan
   switch (kind) {
   case FaultKind::Race:
     os << "race at byte " << detail << " of shared memory: ";
-    if (other >= kReader)
-      os << "warp " << other - kReader << " has read it";
+    describeParty(os, other & ~kReader);
+    if (other & kReader)
+      os << " has read it";
     else
-      os << "warp " << other << " has written it at " << writerLocation(detail);
+      os << " has written it at " << writerLocation(detail);
     os << ", and no barrier lies between";
+    break;
+  case FaultKind::BlockRace: // GlobalShadow finds them
     break;
   case FaultKind::Uninitialized:
     os << "reads byte " << detail << " of shared memory, which nobody has written";

@@ -3,34 +3,15 @@
 #define ATTN_LIB_EMULATOR_BLOCKRUNNER_H
 
 #include "Fiber.h"
-#include "Program.h"
-#include "attn/Emulator/Emulator.h"
+#include "GlobalShadow.h"
 #include <optional>
 
 namespace attn::emulator {
 
-/// All of a launch that its blocks share.
-struct Launch {
-  const Program &program;
-  const KernelInfo &kernel;
-  const EmulatorOptions &options;
-  const LaunchDims &dims;
-  llvm::ArrayRef<const void *> arguments;
-  llvm::ArrayRef<GlobalBuffer> buffers;
-  uint64_t sharedBytes;
-};
-
-/// Faults of one kind at one place.
-struct FaultRecord {
-  uint64_t block;
-  Fault fault;
-};
-using FaultMap = std::map<std::pair<uint32_t, uint32_t>, FaultRecord>; // by site and kind
-
 /// Runs blocks on one thread of the host: a fiber per warp, which runs until it waits at a barrier.
 class BlockRunner {
 public:
-  explicit BlockRunner(const Launch &launch);
+  BlockRunner(const Launch &launch, GlobalShadow &global);
   ~BlockRunner();
 
   void run(uint64_t blockNumber);
@@ -65,7 +46,6 @@ private:
   std::string describeAddress(uint64_t address) const;
 
   const Launch &launch;
-  uint64_t blockNumber = 0;
   Dim3 blockId{};
   ThreadBlock block{};
   std::vector<Buffer> buffers;

@@ -138,9 +138,11 @@ static LogicalResult check(StringRef name, const Launch &launch, ArrayRef<Kernel
   return success();
 }
 
-static void collect(MutableArrayRef<std::unique_ptr<BlockRunner>> runners, const Launch &launch, LaunchReport &report) {
+static void collect(MutableArrayRef<std::unique_ptr<BlockRunner>> runners, const GlobalShadow &global,
+                    const Launch &launch, LaunchReport &report) {
   const Program &program = launch.program;
   FaultMap faults;
+  report.faultCount += global.collect(faults);
   for (const Site &site : program.sites)
     report.accesses.emplace_back(site.location, site.op);
   for (auto &runner : runners) {
@@ -186,9 +188,10 @@ LogicalResult Emulator::launch(StringRef name, const LaunchDims &dims, ArrayRef<
 
   uint64_t blocks = uint64_t(dims.grid[0]) * dims.grid[1] * dims.grid[2];
   unsigned wanted = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  GlobalShadow global(launch);
   std::vector<std::unique_ptr<BlockRunner>> runners;
   for (unsigned i = 0; i < std::min<uint64_t>(wanted, blocks); ++i)
-    runners.push_back(std::make_unique<BlockRunner>(launch));
+    runners.push_back(std::make_unique<BlockRunner>(launch, global));
   std::atomic<uint64_t> next = 0;
   auto work = [&](BlockRunner &runner) {
     for (uint64_t block; (block = next++) < blocks;)
@@ -202,7 +205,7 @@ LogicalResult Emulator::launch(StringRef name, const LaunchDims &dims, ArrayRef<
   for (std::thread &thread : threads)
     thread.join();
   report.blocks += blocks;
-  collect(runners, launch, report);
+  collect(runners, global, launch, report);
   return success();
 }
 

@@ -9,6 +9,8 @@ StringRef stringify(FaultKind kind) {
   switch (kind) {
   case FaultKind::Race:
     return "race";
+  case FaultKind::BlockRace:
+    return "race between blocks";
   case FaultKind::Uninitialized:
     return "uninitialized read";
   case FaultKind::CopyInFlight:

@@ -87,7 +87,8 @@ void buildMemberCheck(WarpBuilder &b, Operation *op, Value members) {
 }
 
 LogicalResult rewriteWarpBarrier(WarpBuilder &b, Operation *op) {
-  buildMemberCheck(b, op, cast<NVVM::SyncWarpOp>(op).getMask());
+  Value members = b.anyActiveLane(b.getOne(cast<NVVM::SyncWarpOp>(op).getMask()));
+  b.call("attn_emu_warp_barrier", Type(), {b.getWarp(), b.site(op), b.maskBits(), members});
   return success();
 }
 

@@ -7,8 +7,10 @@
 namespace attn::emulator {
 
 enum class FaultKind : uint32_t {
-  /// Two warps access the same shared memory, one of them writes, and no barrier lies between.
+  /// Two warps, or lanes of one warp, access the same shared memory, one of them writes, and no barrier lies between.
   Race,
+  /// Two blocks access the same global memory, and one of them writes.
+  BlockRace,
   /// A read of shared memory that nobody wrote.
   Uninitialized,
   /// An access to shared memory that a copy in flight will write.

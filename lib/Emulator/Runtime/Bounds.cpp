@@ -37,8 +37,11 @@ uint32_t checkGlobalBounds(Warp *warp, uint32_t site, uint32_t mask, const uint6
   LanesU64 all = load<LanesU64>(addresses), active = expandMask(mask);
   uint64_t first = __builtin_reduce_min(all | ~active), last = __builtin_reduce_max(all & active);
   const Buffer *buffer = findBuffer(*warp->block, first, last + bytes);
-  if (buffer && (buffer->writable || !write) && __builtin_reduce_or(all & (bytes - 1) & active) == 0)
+  if (buffer && (buffer->writable || !write) && __builtin_reduce_or(all & (bytes - 1) & active) == 0) {
+    if (buffer->pages)
+      forLanes(mask, [&](uint32_t lane) { noteGlobal(warp, site, lane, *buffer, addresses[lane], bytes, write); });
     return mask;
+  }
   uint32_t good = 0;
   forLanes(mask, [&](uint32_t lane) {
     const Buffer *own = findBuffer(*warp->block, addresses[lane], addresses[lane] + bytes);
@@ -48,8 +51,11 @@ uint32_t checkGlobalBounds(Warp *warp, uint32_t site, uint32_t mask, const uint6
       report(warp, FaultKind::ReadOnly, site, lane, addresses[lane], bytes);
     else if (addresses[lane] % bytes != 0)
       report(warp, FaultKind::Misaligned, site, lane, addresses[lane], bytes);
-    else
+    else {
       good |= 1u << lane;
+      if (own->pages)
+        noteGlobal(warp, site, lane, *own, addresses[lane], bytes, write);
+    }
   });
   return good;
 }

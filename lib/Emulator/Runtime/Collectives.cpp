@@ -95,6 +95,12 @@ void attn_emu_check_members(Warp *warp, uint32_t site, uint32_t mask, uint32_t m
   checkMembers(warp, site, mask, members);
 }
 
+/// Orders the memory of the warp's lanes: of all of them, whichever take part.
+void attn_emu_warp_barrier(Warp *warp, uint32_t site, uint32_t mask, uint32_t members) {
+  checkMembers(warp, site, mask, members);
+  ++warp->clocks[warp->id];
+}
+
 uint32_t attn_emu_redux(Warp *warp, uint32_t site, uint32_t mask, uint32_t members, uint32_t kind,
                         const int32_t *values) {
   checkMembers(warp, site, mask, members);

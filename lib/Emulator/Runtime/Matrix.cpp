@@ -102,7 +102,7 @@ bool checkRows(Warp *warp, uint32_t site, uint32_t mask, const uint64_t *address
       if (write)
         noteWrite(warp, site, lane, addresses[lane], kRowBytes);
       else
-        noteRead(warp, site, lane, addresses[lane], kRowBytes);
+        noteRead(warp, site, lane, addresses[lane], kRowBytes, /*together=*/true);
     });
   return true;
 }

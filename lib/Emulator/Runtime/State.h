@@ -13,12 +13,28 @@ constexpr uint32_t kMaxWarps = 32;
 /// The race checker knows shared memory in pieces of so many bytes.
 constexpr uint32_t kGranule = 2;
 constexpr uint32_t kFullMask = 0xffffffffu;
-constexpr uint32_t kReader = 1u << 16;
+constexpr uint32_t kReader = 1u << 16, kSameWarp = 1u << 17, kSeveral = 63;
+
+/// Accesses of two blocks with the lowest numbers, as (block + 1) << 32 | site << 10 | thread; 0: none.
+struct Accesses {
+  uint64_t first, other;
+};
+
+/// Who touched pieces of global memory.
+struct GlobalPage {
+  static constexpr uint32_t kPieces = 1024;
+  uint32_t lock;
+  struct {
+    Accesses writes, reads;
+  } pieces[kPieces];
+};
 
 /// A range of global memory.
 struct Buffer {
   uint64_t begin, end;
   uint32_t writable;
+  /// Of a writable buffer where races are looked for: made when they are touched, shared by all blocks.
+  GlobalPage **pages;
 };
 
 /// What one memory instruction did, summed over the blocks that a worker ran.
@@ -38,17 +54,21 @@ struct Warp;
 
 /// What the run-time functions ask of the host.
 struct Services {
-  /// `detail` is an address, or what the kind of fault needs; `other` is another warp (kReader + warp: as a reader).
+  /// `detail` is an address, or what the kind of fault needs; `other` is another warp, or kSameWarp + another lane
+  /// (kReader added: as a reader).
   void (*report)(Warp *, FaultKind, uint32_t site, uint32_t lane, uint64_t detail, uint32_t other);
   /// Returns when `threads` threads (0: all) have arrived at barrier `id`.
   void (*barrier)(Warp *, uint32_t site, uint32_t id, uint32_t threads, uint32_t waits);
   /// Makes room for one more entry of Warp::copies.
   void (*growCopies)(Warp *);
+  /// Makes a page, if nobody has made it meanwhile.
+  void (*makePage)(GlobalPage **);
 };
 
 /// A block of threads while it runs.
 struct ThreadBlock {
   const Services *services;
+  uint64_t number;
   char *shared;
   uint64_t sharedBytes;
   const Buffer *buffers;
@@ -57,9 +77,9 @@ struct ThreadBlock {
   SiteCounts *siteCounts;
   /// Per granule: who wrote last, as clock * 256 + warp * 2 + 1 while the write is a copy in flight; 0: never.
   uint32_t *written;
-  /// And by which op.
+  /// And by which op and lane: site * 32 + lane.
   uint32_t *writtenAt;
-  /// Per warp and granule: the clock of its last read.
+  /// Per warp and granule: the clock of its last read * 64 + the lane + 1; kSeveral: lanes, 0: all lanes in step.
   uint32_t *reads[kMaxWarps];
 };
 
@@ -71,7 +91,7 @@ struct Warp {
   int32_t blockDim[3], blockId[3], gridDim[3];
   uint32_t id;
   /// clocks[w]: everything that warp w did up to this clock happened before what this warp does now. The warp's own
-  /// clock advances at barriers.
+  /// clock advances at barriers, of the warp as well.
   uint32_t clocks[kMaxWarps];
   /// At a reducing barrier: lanes whose predicate holds, of this warp and of the block.
   uint32_t held, heldByBlock;

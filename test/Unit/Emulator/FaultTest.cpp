@@ -91,6 +91,99 @@ TEST(Faults, doNotDependOnThreads) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+// Lanes hand numbers to each other through shared memory: `%own` and `%next` are words of this lane and of the next.
+std::pair<LaunchReport, std::string> runExchange(const std::string &body) {
+  Kernel kernel("%in: !llvm.ptr<1>, %out: !llvm.ptr<1>", R"(
+    %lane = nvvm.read.ptx.sreg.laneid : i32
+    %c1 = arith.constant 1 : i32
+    %c16 = arith.constant 16 : i32
+    %c31 = arith.constant 31 : i32
+    %full = arith.constant -1 : i32
+    %smem = llvm.mlir.addressof @smem : !llvm.ptr<3>
+    %after = arith.addi %lane, %c1 : i32
+    %wrapped = arith.andi %after, %c31 : i32
+    %own = llvm.getelementptr %smem[%lane] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+    %next = llvm.getelementptr %smem[%wrapped] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+    %half = arith.andi %lane, %c16 : i32
+    %chunk = llvm.getelementptr %smem[%half] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+    %source = llvm.getelementptr %in[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    %o = llvm.getelementptr %out[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    )" + body);
+  std::vector<int32_t> in(32, 7), out(32);
+  LaunchReport report = kernel.launch(kOneWarp, {in.data(), out.data()}, {input(in, "in"), output(out, "out")});
+  return {report, print(report)};
+}
+
+const char *kStore = "llvm.store %lane, %own : i32, !llvm.ptr<3>\n";
+const char *kLoadNext = "%v = llvm.load %next : !llvm.ptr<3> -> i32\n llvm.store %v, %o : i32, !llvm.ptr<1>\n";
+const char *kSync = "nvvm.bar.warp.sync %full : i32\n";
+const char *kCopy = "nvvm.cp.async.shared.global %own, %source, 4, cache = ca : !llvm.ptr<3>, !llvm.ptr<1>\n"
+                    "nvvm.cp.async.commit.group\n nvvm.cp.async.wait.group 0\n";
+const char *kMatrix = "%m = nvvm.ldmatrix %chunk {num = 1 : i32, layout = #nvvm.mma_layout<row>, shape = "
+                      "#nvvm.ld_st_matrix_shape<m = 8, n = 8>, eltType = #nvvm.ld_st_matrix_elt_type<b16>} : "
+                      "(!llvm.ptr<3>) -> i32\n llvm.store %m, %o : i32, !llvm.ptr<1>\n";
+
+TEST(Lanes, ofOneWarpAreNotOrdered) {
+  struct {
+    std::string before, after;
+    const char *says;
+  } cases[] = {{kStore, kLoadNext, "lane 1 of this warp has written it"},
+               {kStore + std::string(kSync) + kLoadNext, kStore, "of this warp has read it"},
+               {kStore, "llvm.store %lane, %next : i32, !llvm.ptr<3>\n", "lane 1 of this warp has written it"},
+               {kStore, kMatrix, "lane 0 of this warp has written it"},
+               {kCopy, kLoadNext, "lane 1 of this warp has written it"}};
+  for (const auto &[before, after, says] : cases) {
+    auto [bad, text] = runExchange(before + after);
+    auto [good, goodText] = runExchange(before + kSync + after);
+    ASSERT_FALSE(bad.faults.empty()) << before << after;
+    EXPECT_EQ(bad.faults.front().kind, FaultKind::Race);
+    EXPECT_NE(text.find(says), std::string::npos) << text;
+    EXPECT_EQ(good.faultCount, 0u) << goodText;
+  }
+  // All lanes have what ldmatrix reads before any goes on; a shuffle orders no memory.
+  EXPECT_EQ(runExchange(kStore + std::string(kSync) + kMatrix + kStore).first.faultCount, 0u);
+  EXPECT_GT(
+      runExchange(kStore + std::string("%s = nvvm.shfl.sync bfly %full, %lane, %c1, %c31 : i32 -> i32\n") + kLoadNext)
+          .first.faultCount,
+      0u);
+  EXPECT_GT(runExchange("llvm.store %lane, %smem : i32, !llvm.ptr<3>\n").first.faultCount, 0u);
+}
+
+// Each block writes the word of its number, `%own`, and does `body`, which finds the next block's word in `%next`.
+std::pair<LaunchReport, std::string> runBlocks(const std::string &body, unsigned threads = 0) {
+  EmulatorOptions options;
+  options.threads = threads;
+  Kernel kernel("%out: !llvm.ptr<1>", R"(
+    %tid = nvvm.read.ptx.sreg.tid.x : i32
+    %c0 = arith.constant 0 : i32
+    %one = arith.cmpi eq, %tid, %c0 : i32
+    %block = nvvm.read.ptx.sreg.ctaid.x : i32
+    %own = llvm.getelementptr %out[%block] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
+    %next = llvm.getelementptr %own[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    scf.if %one {
+      llvm.store %block, %own : i32, !llvm.ptr<1>
+      )" + body + "}",
+                options);
+  std::vector<int32_t> out(6);
+  LaunchReport report = kernel.launch({{5, 1, 1}, {32, 1, 1}, 0}, {out.data()}, {output(out, "out")});
+  return {report, print(report)};
+}
+
+TEST(Blocks, areNotOrdered) {
+  const char *store = "llvm.store %block, %next : i32, !llvm.ptr<1>";
+  for (const char *body : {store, "%v = llvm.load %next : !llvm.ptr<1> -> i32"}) {
+    auto [report, text] = runBlocks(body);
+    ASSERT_FALSE(report.faults.empty()) << body;
+    EXPECT_EQ(report.faults.front().kind, FaultKind::BlockRace);
+    EXPECT_NE(report.faults.front().text.find("race at byte 4 of out: block (0, 0, 0) has "), std::string::npos)
+        << report.faults.front().text;
+    EXPECT_EQ(report.faults.front().block[0], 1u);
+    EXPECT_EQ(report.faultCount, 8u); // two pieces of each of four words
+    EXPECT_EQ(text, runBlocks(body, 1).second) << body;
+  }
+  EXPECT_EQ(runBlocks("llvm.store %tid, %own : i32, !llvm.ptr<1>").first.faultCount, 0u);
+}
+
 // Two warps hand a number over by a named barrier, which the first only arrives at.
 TEST(Barriers, namedOnesOrderTheirWarps) {
   auto run = [](const char *consumerBarrier) {

@@ -130,6 +130,8 @@ TEST_P(MoveTest, loadsAndStores) {
     %data = llvm.load %pin : !llvm.ptr<1> -> vector<4xi32>
     llvm.store %data, %s : vector<4xi32>, !llvm.ptr<3>
     llvm.store %data, %s2 : vector<4xi32>, !llvm.ptr<3>
+    %full = arith.constant -1 : i32
+    nvvm.bar.warp.sync %full : i32
   )";
   text += formatv("%m = nvvm.ldmatrix %s {{num = {0} : i32, layout = #nvvm.mma_layout<{1}>, {2}} : (!llvm.ptr<3>) -> "
                   "{3}\n",
