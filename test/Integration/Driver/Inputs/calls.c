@@ -100,6 +100,11 @@ static void other_gpu(void) {
   answer(call());
 }
 
+static void too_long(void) {
+  shape[2] = (INT64_C(1) << 30) + 1;
+  answer(call());
+}
+
 static void *run_on_other_gpu(void *plan) {
   q.device.device_id = k.device.device_id = v.device.device_id = doc.device.device_id = out.device.device_id = 1;
   answer(packed_run(plan, &q, &k, &v, &doc, &out, NULL));
@@ -131,6 +136,7 @@ int main(int argc, char **argv) {
              {"host-tensor", host_tensor},
              {"two-gpus", two_gpus},
              {"other-gpu", other_gpu},
+             {"too-long", too_long},
              {"plan-elsewhere", plan_elsewhere}};
   const char *missing = device_start();
   if (missing || !make_tensors() || argc < 2) {
