@@ -103,6 +103,8 @@ void EmulationReport::add(const emulator::LaunchReport &launch) {
   ++launches;
   blocks += launch.blocks;
   multiplies += launch.count("nvvm.mma.sync");
+  for (const auto &[op, times] : launch.instructions)
+    instructions += times;
   sharedPasses += total.passes;
   idealSharedPasses += total.idealPasses;
   sectors += total.sectors;
@@ -142,6 +144,7 @@ void printReportAsJSON(const RunReport &report, raw_ostream &os) {
     object["emulation"] = json::Object{{"launches", e.launches},
                                        {"blocks", e.blocks},
                                        {"mma", e.multiplies},
+                                       {"instructions", e.instructions},
                                        {"seconds", e.seconds},
                                        {"shared_passes", e.sharedPasses},
                                        {"ideal_shared_passes", e.idealSharedPasses},

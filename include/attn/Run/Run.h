@@ -70,6 +70,7 @@ struct WorkReport {
 /// What the emulator saw of the kernels.
 struct EmulationReport {
   uint64_t launches = 0, blocks = 0, multiplies = 0; // multiplies: mma.sync of a warp
+  uint64_t instructions = 0;                         // ops that a warp executed
   uint64_t sharedPasses = 0, idealSharedPasses = 0;  // over the banks of shared memory; without conflicts
   uint64_t sectors = 0, idealSectors = 0;            // of 32 bytes of global memory; if each request lay together
   double seconds = 0;
