@@ -112,6 +112,7 @@ def find_features():
         "avx2": "avx2" in flags and "fma" in flags,
         "avx512": {"avx512f", "avx512vl", "avx512bw", "avx512dq", "avx512cd"} <= flags,
         "amx": {"amx_tile", "amx_bf16"} <= flags,
+        "avx512-bf16": {"avx512_bf16", "avx512f", "avx512vl", "avx512bw", "avx512dq"} <= flags,
         "openmp": has_openmp(),
         "qemu-aarch64": has_aarch64(),
         "python-numpy": runs(config.python, "-c", "import numpy"),

@@ -26,6 +26,7 @@ void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   select.lanes = options.target.lanes;
   select.rows = options.target.rows;
   select.amx = options.target.amx;
+  select.bf16Pairs = options.target.bf16Pairs;
   select.l1Bytes = options.target.l1Bytes;
   select.l2Bytes = options.target.l2Bytes;
   select.cores = options.target.cores;
@@ -62,6 +63,7 @@ void buildCPU(OpPassManager &pm, const CompileOptions &options) {
   convert.rows = options.target.rows;
   convert.avx512Exp = options.target.avx512Exp;
   convert.amx = options.target.amx;
+  convert.bf16Pairs = options.target.bf16Pairs;
   convert.l2Bytes = options.target.l2Bytes;
   pm.addPass(createConvertAttnTileToCPU(convert));
   LowerEntryPointsOptions entries;

@@ -52,7 +52,7 @@ private:
   const ScheduleOverrides &overrides;
   std::vector<std::string> reasons;
   Reindexing reindexing;
-  bool tiles = false;
+  TileUse::Form tiles = TileUse::None;
   int64_t queryTile = 0, keyTile = 0, group = 0, span = 0, split = 0, tasks = 0, granule = kGranule;
 };
 
@@ -91,7 +91,7 @@ void Chooser::chooseQueryTile() {
   int64_t lanes = target.lanes;
   if ((queryTile = overrides.queryTile))
     return because(formatv("query tile of {0} by option", queryTile));
-  if (tiles) {
+  if (tiles == TileUse::AMX) {
     queryTile = kTileQueries;
     return because(
         formatv("query tile of {0}: each tile of keys or values that is loaded meets two of queries", queryTile));
@@ -147,11 +147,13 @@ void Chooser::chooseKeys() {
                   span * 4 * (headDim(op.getQueryType()) + headDim(op.getValueType())) / 1024, target.l2Bytes / 1024));
 }
 
-// Scores in f32, weights in bf16 and the output of a query tile are written all the time: they leave the first-level
-// cache half to the keys and values that pass.
+// Scores in f32, weights in bf16 and the output of a query tile are written all the time: with tiles they leave the
+// first-level cache half to the keys and values that pass. Pairs take as long as loads from the second level, and the
+// sums of a longer tile stay in registers.
 void Chooser::chooseTileKeys() {
   int64_t dim = headDim(op.getQueryType()), valueDim = headDim(op.getValueType());
-  int64_t fitting = target.l1Bytes / 2 / (6 * queryTile) / kTileKeys * kTileKeys;
+  int64_t bytes = tiles == TileUse::AMX ? target.l1Bytes / 2 : target.l1Bytes;
+  int64_t fitting = bytes / (6 * queryTile) / kTileKeys * kTileKeys;
   keyTile = overrides.keyTile ? overrides.keyTile : std::max(fitting, kTileKeys);
   span = std::max(keyTile, getPackedKeys(target.l2Bytes, dim, valueDim, keyTile) / keyTile * keyTile);
   because(formatv("key tile of {0}: scores and weights, {1} KiB, stay in the first-level cache of {2} KiB", keyTile,
@@ -178,10 +180,12 @@ void Chooser::chooseSplit() {
 
 ScheduleChoice Chooser::choose() {
   TileUse use = getTileUse(op, target, overrides.keyTile, kTileKeys);
-  tiles = use.tiles;
+  tiles = use.form;
   granule = tiles ? kTileKeys : getGranule(overrides);
-  if (tiles)
+  if (tiles == TileUse::AMX)
     because("bf16 products in AMX tiles of 16 queries x 16 keys or columns of values, runs of keys in blocks of 32");
+  else if (tiles == TileUse::Pairs)
+    because("bf16 products by vdpbf16ps, runs of keys in blocks of 32");
   else if (!use.why.empty())
     because("products in f32: " + use.why);
   chooseReindexing();
@@ -224,6 +228,7 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
     target.lanes = lanes;
     target.rows = rows;
     target.amx = amx;
+    target.bf16Pairs = bf16Pairs;
     target.l1Bytes = l1Bytes;
     target.l2Bytes = l2Bytes;
     target.cores = cores;
@@ -246,15 +251,16 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
 
 TileUse getTileUse(AttentionOp op, const TargetModel &target, int64_t keyTile, int64_t granule) {
   Type element = op.getQueryType().getElementType();
-  if (!target.amx || element.isF32())
-    return {false, ""};
+  if (!(target.amx || target.bf16Pairs) || element.isF32())
+    return {TileUse::None, ""};
   if (!element.isBF16())
-    return {false, "AMX has tiles of bf16, not of f16"};
+    return {TileUse::None, "the CPU multiplies bf16, not f16"};
   if (keyTile % kTileKeys || granule % kTileKeys)
-    return {false, formatv("AMX takes keys in blocks of {0}, of which the key tile {1} and the granule {2} are to be "
-                           "multiples",
-                           kTileKeys, keyTile, granule)};
-  return {true, ""};
+    return {TileUse::None,
+            formatv("bf16 products take keys in blocks of {0}, of which the key tile {1} and the granule "
+                    "{2} are to be multiples",
+                    kTileKeys, keyTile, granule)};
+  return {target.amx ? TileUse::AMX : TileUse::Pairs, ""};
 }
 
 int64_t getGranule(const ScheduleOverrides &overrides) { return overrides.keyTile % kGranule == 0 ? kGranule : 1; }

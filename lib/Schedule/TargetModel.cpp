@@ -81,6 +81,7 @@ static void setForm(TargetModel &model, const llvm::MCSubtargetInfo &info) {
     model.l2Bytes = 1 << 20;
     // Other systems grant it in other ways. Without a vendor the system is found in a triple's normal form only.
     model.amx = llvm::Triple(llvm::Triple::normalize(model.triple)).isOSLinux() && info.checkFeatures(kAMX);
+    model.bf16Pairs = info.checkFeatures("+avx512bf16");
   } else if (triple.isX86() && info.checkFeatures(kAVX2)) {
     model.form = "AVX2 and FMA";
     model.lanes = 8, model.rows = 4;

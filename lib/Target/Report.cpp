@@ -97,7 +97,7 @@ FailureOr<AttentionReport> makeReport(const AttentionProblem &problem, const Rep
     report.resources = estimateResources(op, *target.gpu, schedule);
     report.tensorCores = usesTensorCores(op, *target.gpu);
   } else {
-    report.amx = getTileUse(op, target.cpu, schedule.getKeyTile(), schedule.getGranule()).tiles;
+    report.products = getTileUse(op, target.cpu, schedule.getKeyTile(), schedule.getGranule()).form;
   }
   Reindexing reindexing = {schedule.getReindex(), schedule.getReindexSize()};
   report.dependence = getMaskDependence(op);

@@ -64,8 +64,10 @@ std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
                  getBlockRows(target.rows, schedule.getQueryTile() / target.lanes), schedule.getTailTile());
 }
 
-std::string describeTileKernel(const TargetModel &target, ScheduleAttr schedule) {
-  return formatv("AMX: tdpbf16ps on tiles of 16 x 16, {0} queries x {1} keys at a time; softmax in {2}",
+std::string describeTileKernel(const AttentionReport &report, const TargetModel &target) {
+  ScheduleAttr schedule = report.schedule.schedule;
+  return formatv("{0}, {1} queries x {2} keys at a time; softmax in {3}",
+                 report.products == TileUse::AMX ? "AMX: tdpbf16ps on tiles of 16 x 16" : "AVX512-BF16: vdpbf16ps",
                  schedule.getQueryTile(), schedule.getKeyTile(), target.form);
 }
 
@@ -155,8 +157,8 @@ private:
 
 void printKernel(const AttentionReport &report, const TargetModel &target, Lines &lines) {
   if (!report.resources) {
-    lines.add("kernel", report.amx ? describeTileKernel(target, report.schedule.schedule)
-                                   : describeKernel(target, report.schedule.schedule));
+    lines.add("kernel", report.products == TileUse::None ? describeKernel(target, report.schedule.schedule)
+                                                         : describeTileKernel(report, target));
     lines.add("exp", describeExp(target));
     return;
   }
@@ -299,7 +301,8 @@ json::Object toObject(const AttentionReport &report) {
       {"plan_per_head", report.dependence.head},
       {"problems", report.problems},
       {"schedule", toObject(report.schedule.schedule)},
-      {"amx", report.amx},
+      {"amx", report.products == TileUse::AMX},
+      {"bf16_pairs", report.products == TileUse::Pairs},
       {"resources", toValue(report)},
       {"reasons", json::Array(report.schedule.reasons)},
       {"readings", std::move(parts)},

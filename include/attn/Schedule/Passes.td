@@ -17,6 +17,7 @@ def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
     Option<"lanes", "lanes", "int64_t", "16", "floats of a vector">,
     Option<"rows", "rows", "int64_t", "8", "key rows of a register block of three vectors">,
     Option<"amx", "amx", "bool", "false", "the CPU multiplies tiles of bf16 (AMX)">,
+    Option<"bf16Pairs", "bf16-pairs", "bool", "false", "the CPU multiplies pairs of bf16 (AVX512-BF16)">,
     Option<"l1Bytes", "l1-bytes", "int64_t", "32768", "bytes of a core's first-level data cache">,
     Option<"l2Bytes", "l2-bytes", "int64_t", "1048576", "bytes of a core's second-level cache">,
     Option<"cores", "cores", "int64_t", "16", "cores to have work for">,

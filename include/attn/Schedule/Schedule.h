@@ -36,10 +36,10 @@ int64_t getGranule(const ScheduleOverrides &overrides);
 mlir::LogicalResult checkSchedule(AttentionOp op, const TargetModel &target, ScheduleAttr schedule);
 mlir::LogicalResult checkGPUSchedule(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule);
 
-/// Do the products of an op run in the tile registers of the CPU (AMX), and if not, though there are some, why?
+/// Are bf16 products of an op made of packed tiles, and if not, though the CPU has instructions for it, why?
 struct TileUse {
-  bool tiles;
-  std::string why; // empty where the CPU has none, or the element type is f32
+  enum Form { None, Pairs, AMX } form; // by vdpbf16ps or in tile registers
+  std::string why;                     // empty where the CPU has neither, or the element type is f32
 };
 TileUse getTileUse(AttentionOp op, const TargetModel &target, int64_t keyTile, int64_t granule);
 

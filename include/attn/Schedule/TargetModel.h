@@ -46,6 +46,7 @@ struct TargetModel {
   int64_t rows = 4;                  // key rows of a register block of three vectors
   bool avx512Exp = false;            // vreduceps and vscalefps
   bool amx = false;                  // products of bf16 tiles
+  bool bf16Pairs = false;            // vdpbf16ps: products of pairs of bf16
   bool fma = false;                  // instructions that regions may use: fused multiply-adds,
   bool rounding = false;             // rounding to whole numbers,
   bool f16Conversions = false;       // conversions between f16 and f32

@@ -41,7 +41,7 @@ struct AttentionReport {
   ScheduleChoice schedule;
   std::optional<GPUResources> resources; // on a GPU
   bool tensorCores = false;
-  bool amx = false; // products in tile registers
+  TileUse::Form products = TileUse::None; // of bf16, on a CPU
   MaskDependence dependence;
   std::vector<MaskPart> parts;
   std::vector<Fallback> fallbacks;

@@ -45,7 +45,7 @@ private:
   Value call(func::FuncOp fn, ValueRange arguments);
   Values withPlace(Value state, std::initializer_list<Value> more);
   bool hasTiles() const { return block.packedKeys; }
-  void configureTiles();
+  void startTiles();
   void packKeys(tile::SoftmaxOp op, Value row, Value count);
   void settle(Value state);
   scf::ForOp findRun(tile::SoftmaxOp op);
@@ -116,7 +116,7 @@ TaskConverter::Place &TaskConverter::place(Value state) {
 }
 
 // At the start of a task nothing is packed.
-void TaskConverter::configureTiles() {
+void TaskConverter::startTiles() {
   tile::SlotOp first;
   task.walk([&](tile::SlotOp slot) {
     first = slot;
@@ -133,6 +133,8 @@ void TaskConverter::configureTiles() {
   builder.setInsertionPointAfter(any);
   for (int64_t tag = 0; tag < block.packedKeys / kTileDepth; tag += block.lanes)
     e.vstore(e.splat(0), tags, e.index(tag));
+  if (!block.amx)
+    return;
   TileInstructions(e).configure();
   builder.setInsertionPoint(entry.getTerminator());
   TileInstructions(e).release();
@@ -318,7 +320,8 @@ void TaskConverter::convertAccumulate(tile::AccumulateOp op) {
   auto softmax = op.getWeights().getDefiningOp<tile::SoftmaxOp>();
   if (hasTiles() && !softmax.getExact()) {
     Place &at = place(op.getState());
-    call(kernel.tileAccumulate(), withPlace(op.getState(), {at.pairs, at.ring, op.getRow(), op.getCount()}));
+    call(block.amx ? kernel.tileAccumulate() : kernel.pairAccumulate(),
+         withPlace(op.getState(), {at.pairs, at.ring, op.getRow(), op.getCount()}));
     return;
   }
   Rows rows = inF32(op.getState(), op.getValue(), op.getRow(), op.getCount(), /*isKey=*/false);
@@ -375,7 +378,7 @@ void TaskConverter::run() {
   });
   task.walk([&](tile::FinishOp op) { block.exactSums |= bool(op.getLse()); });
   if (hasTiles())
-    configureTiles();
+    startTiles();
   for (Operation *op : ops)
     convert(op);
   // All states of a chain are their slot; loops then carry them without use, and the tile ops are dead.
@@ -449,6 +452,7 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
 
   void runOnOperation() override {
     RegisterBlock block{lanes, rows, avx512Exp ? ExpForm::AVX512 : ExpForm::Portable};
+    block.amx = amx;
     SmallVector<func::FuncOp> tasks = findTasks();
     if (llvm::any_of(tasks, [](func::FuncOp task) { return failed(checkTaskForm(task)); }))
       return signalPassFailure();
@@ -466,7 +470,7 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
     llvm::DenseMap<Operation *, int64_t> packedKeys;
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       auto find = [&](StringRef name) { return getOperation().lookupSymbol<func::FuncOp>(name); };
-      int64_t keys = amx ? choosePackedKeys(kernel, find(kernel.getTask()), l2Bytes) : 0;
+      int64_t keys = amx || bf16Pairs ? choosePackedKeys(kernel, find(kernel.getTask()), l2Bytes) : 0;
       packedKeys[find(kernel.getTask())] = packedKeys[find(kernel.getTail())] = keys;
       setScratch(kernel, find(kernel.getTask()), keys);
     }

@@ -29,7 +29,8 @@ struct RegisterBlock {
   int64_t lanes = 16; // floats of a vector
   int64_t rows = 8;   // rows of a register block
   ExpForm exp = ExpForm::AVX512;
-  int64_t packedKeys = 0; // whose values stay packed as tiles (AMX); 0: products are FMAs
+  int64_t packedKeys = 0; // whose values stay packed as tiles of bf16; 0: products are FMAs
+  bool amx = false;       // packed tiles are multiplied in tile registers, else by vdpbf16ps
   bool exactSums =
       false; // sums of weights are results themselves (a log-sum-exp), not only what outputs are divided by
 };
@@ -80,6 +81,7 @@ public:
   /// Weights of f32 as pairs.
   mlir::func::FuncOp packWeights();
   mlir::func::FuncOp tileAccumulate();
+  mlir::func::FuncOp pairAccumulate();
   /// Full tiles one after the other, see TilePipeline.cpp: from, to -> where it stopped.
   mlir::func::FuncOp tileRun(mlir::MemRefType key);
   bool hasPipeline() const;
@@ -100,6 +102,7 @@ private:
   mlir::func::FuncOp transpose();
   mlir::func::FuncOp scores(mlir::MemRefType key);
   mlir::func::FuncOp tileScores(mlir::MemRefType key);
+  mlir::func::FuncOp pairScores(mlir::MemRefType key);
   void packValues(Emit &e, Value value, Value first, Value valid, Value valueDim, Value square, Value ring, Value to);
   /// Weights of key rows `row` and the next one; no `odd`: there is none.
   /// Answers what they are rounded to.

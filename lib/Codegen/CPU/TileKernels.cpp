@@ -273,7 +273,7 @@ func::FuncOp MicroKernels::tileSoftmax(MemRefType key, tile::ModifyOp modify, ti
         Emit &e = body.e;
         ValueRange args = body.args, own = args.take_back(4);
         Value count = args[6], even = e.roundDown(count, 2);
-        func::CallOp::create(e.b, e.loc, tileScores(key),
+        func::CallOp::create(e.b, e.loc, block.amx ? tileScores(key) : pairScores(key),
                              ValueRange{args[3], own[1], own[2], own[3], args[1], args[2], args[4], args[5], count});
         TileCode code(*this, body, modify, mask);
         SmallVector<Reference> references = code.references();

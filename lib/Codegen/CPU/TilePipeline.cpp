@@ -297,8 +297,8 @@ Values Pipeline::runUnits(Value from, Value last, Values totals) {
 }
 
 bool MicroKernels::hasPipeline() const {
-  return vectors == kColumns && keyTile >= kUnit && !isNatural() && state.getDim() > 0 && state.getDim() % kUnit == 0 &&
-         state.getValueDim() > 0 && state.getValueDim() % kTileRows == 0;
+  return block.amx && vectors == kColumns && keyTile >= kUnit && !isNatural() && state.getDim() > 0 &&
+         state.getDim() % kUnit == 0 && state.getValueDim() > 0 && state.getValueDim() % kTileRows == 0;
 }
 
 // Answers the row behind the last unit that was done: fewer than a unit are left, or the next one has shown the

@@ -3,6 +3,17 @@
 // RUN: attn-opt %s --split-input-file --attn-tile-attention --convert-attn-tile-to-cpu | FileCheck %s --check-prefix=NONE
 // NONE-NOT:  llvm.x86.tile
 
+// The same packed tiles without tile registers: pairs of a key, or of a column of values, meet vectors of pairs of queries.
+// RUN: attn-opt %s --split-input-file --attn-tile-attention --convert-attn-tile-to-cpu=bf16-pairs | FileCheck %s --check-prefix=PAIRS \
+// RUN:   --implicit-check-not=llvm.x86.tile --implicit-check-not=llvm.x86.ldtilecfg
+// PAIRS-LABEL: func.func private @dense.k0.task(
+// PAIRS:         call @dense.k0.task.pack_queries.32
+// PAIRS:         func.call @dense.k0.task.pair_accumulate.32
+// PAIRS-LABEL: func.func private @dense.k0.task.pair_scores.32(
+// PAIRS-COUNT-32: llvm.x86.avx512bf16.dpbf16ps.512
+// PAIRS-LABEL: func.func private @dense.k0.task.pair_accumulate.32(
+// PAIRS-COUNT-32: llvm.x86.avx512bf16.dpbf16ps.512
+
 // Tiles are configured once, where a task starts, and nothing is packed yet. A run of full tiles is done in units that
 // overlap, then one tile by itself; a reference that is far too low is raised in f32, and a tile that is not finite is
 // done again in f32.

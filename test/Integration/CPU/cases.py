@@ -744,6 +744,14 @@ def tiles_native(s):
     tiles_numbers(s)
 
 
+def pairs(s):
+    """The same packed tiles multiplied by vdpbf16ps, on a CPU that has AVX512-BF16."""
+    global TILES
+    TILES = ("--cpu=native,-amx-tile",)
+    tiles(s)
+    tiles_numbers(s)
+
+
 def tiles_refused(s):
     """Without AMX neither attn-run nor a compiled function runs into an illegal instruction, and nothing is written."""
     spec = attention("causal", element="bf16", dim=64)

@@ -10,7 +10,8 @@ def ConvertAttnTileToCPU : Pass<"convert-attn-tile-to-cpu", "::mlir::ModuleOp"> 
     vector lanes. A state becomes its slot of the task's workspace, updated in place: weights of a tile at the start, then
     one slot per query tile. `score`, `modify`, `mask` and `softmax` become one pass over the tile.
 
-    With `amx`, products of bf16 run in tile registers where tiles and runs of keys are whole blocks of 32.
+    With `amx`, products of bf16 run in tile registers where tiles and runs of keys are whole blocks of 32; with `bf16-pairs`
+    alone, the same tiles are multiplied by vdpbf16ps.
 
     Post-condition: no attn_tile op is left but `kernel` and `launch`.
   }];
@@ -19,6 +20,7 @@ def ConvertAttnTileToCPU : Pass<"convert-attn-tile-to-cpu", "::mlir::ModuleOp"> 
     Option<"rows", "rows", "int64_t", "8", "key rows of a register block of three vectors">,
     Option<"avx512Exp", "avx512-exp", "bool", "true", "use the AVX-512 instructions for exponentials">,
     Option<"amx", "amx", "bool", "false", "multiply tiles of bf16 (AMX); needs 16 lanes">,
+    Option<"bf16Pairs", "bf16-pairs", "bool", "false", "multiply pairs of bf16 (AVX512-BF16); needs 16 lanes">,
     Option<"l2Bytes", "l2-bytes", "int64_t", "1048576", "bytes of a core's second-level cache">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
