@@ -2,7 +2,7 @@
 
 
 def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32", schedule="",
-              dim="?", value_dim=None, join="", heads="?", key_heads="?", queries="?"):
+              dim="?", value_dim=None, join="", sink="", normalizer="", heads="?", key_heads="?", queries="?"):
     """A function @f of q, k, v and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
     q = f"tensor<?x{heads}x{queries}x{dim}x{element}>"
     k = f"tensor<?x{key_heads}x?x{dim}x{element}>"
@@ -11,7 +11,8 @@ def attention(mask="", score="", align="", scale="", args="", lse=False, element
     results, types, names = "%out", f"tensor<?x{heads}x{queries}x{value_dim or dim}x{element}>", "%out"
     if lse:
         results, types, names = "%out, %lse", f"{types}, tensor<?x{heads}x{queries}xf32>", "%out, %lse"
-    parts = [f"align({align})" if align else "", f"join({join})" if join else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
+    parts = [f"align({align})" if align else "", f"normalizer({normalizer})" if normalizer else "", f"join({join})" if join else "",
+             f"sink({sink})" if sink else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
              f"schedule(#attn.schedule<{schedule}>)" if schedule else ""]
     return (
         f"func.func @f(%q: {q}, %k: {k}, %v: {v}{extra}) -> ({types}) {{\n"

@@ -32,6 +32,69 @@ Preset alibi() {
           }};
 }
 
+Preset learnedSinks() {
+  return {"learned-sinks",
+          "OpenAI, gpt-oss (2025); logits of 0: Miller, Attention Is Off By One (2023)",
+          "fixed",
+          "O(N window), or O(N^2)",
+          /*decodes=*/true,
+          {Setting::number("window", 0, 0, "keys that a query sees, its own among them; 0: all before it")},
+          [](const Settings &set) -> Spec {
+            int64_t window = set.number("window");
+            return "!s = tensor<?xf32>        // [heads]: logits that take weight and have no value\n\n" +
+                   attention("learned_sinks",
+                             "sink(%sinks : !s) mask(causal" +
+                                 (window ? " and window(left = " + std::to_string(window - 1) + ")" : std::string()) +
+                                 ")",
+                             ", %sinks: !s");
+          }};
+}
+
+Preset sigmoid() {
+  return {"sigmoid",
+          "Ramapuram et al., Theory, Analysis, and Best Practices for Sigmoid Self-Attention (2024)",
+          "dense",
+          "O(N^2)",
+          /*decodes=*/true,
+          {causalSetting("on")},
+          [](const Settings &set) -> Spec { // scores start at -log M, so that weights add up to about 1
+            return attention("sigmoid", R"(normalizer(sigmoid) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %two = arith.constant 2 : index
+    %keys = tensor.dim %k, %two : !t
+    %integer = arith.index_cast %keys : index to i64
+    %number = arith.sitofp %integer : i64 to f32
+    %log = math.log %number : f32
+    %lower = arith.subf %s, %log : f32
+    attn.yield %lower : f32
+  })" + maskClause(set));
+          }};
+}
+
+Preset retention() {
+  return {"retention",
+          "Sun et al., Retentive Network (2023): the parallel form, before its group norm",
+          "dense",
+          "O(N^2)",
+          /*decodes=*/true,
+          {},
+          [](const Settings &) -> Spec {
+            return "!s = tensor<?xf32>        // [heads]: log2 of the decay\n\n" + attention("retention",
+                                                                                             R"(normalizer(none) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %rate = tensor.extract %rates[%h] : !s
+    %distance = arith.subi %i, %j : index
+    %steps = arith.index_cast %distance : index to i64
+    %past = arith.sitofp %steps : i64 to f32
+    %exponent = arith.mulf %rate, %past : f32
+    %decay = math.exp2 %exponent : f32
+    %decayed = arith.mulf %s, %decay : f32
+    attn.yield %decayed : f32
+  } mask(causal))",
+                                                                                             ", %rates: !s");
+          }};
+}
+
 Preset softCap() {
   return {"soft-cap",
           "Gemma Team, Gemma 2 (2024)",

@@ -41,6 +41,8 @@ FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
       (failed(checkShape(op, "joined output", output, {e.batch, e.queryHeads, e.queries, e.valueDim})) ||
        failed(checkShape(op, "joined lse", lse, {e.batch, e.queryHeads, e.queries}))))
     return failure();
+  if (op.getSink() && failed(checkShape(op, "sink", environment.tensors.lookup(op.getSink()), {e.queryHeads})))
+    return failure();
   return e;
 }
 
@@ -58,6 +60,9 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
     rows.joinedOutput = environment.tensors.lookup(op.getJoinedOutput());
     rows.joinedLse = environment.tensors.lookup(op.getJoinedLse());
   }
+  if (op.getSink())
+    rows.sink = environment.tensors.lookup(op.getSink());
+  rows.normalizer = op.getNormalizer();
   rows.scale = op.getScaleAttr() ? op.getScaleAttr().getValueAsDouble() : 1 / std::sqrt(double(extents->headDim));
   rows.offset = op.getAlign() == Align::BottomRight ? extents->keys - extents->queries : 0;
   auto translate = [&](Region &region, Rounding rounding, ArrayRef<unsigned> varying, std::optional<Program> &program) {
@@ -152,20 +157,33 @@ std::vector<AttentionRows::Kept<T>> AttentionRows::collect(std::optional<Program
     if (s != -std::numeric_limits<T>::infinity())
       kept.push_back({j, s, 0});
   }
-  T joined = -std::numeric_limits<T>::infinity();
-  if (joinedLse)
-    joinedLse->read(row, 1, &joined);
-  joined = std::min<T>(joined, std::numeric_limits<float>::max());
-  if (joined != -std::numeric_limits<T>::infinity())
-    kept.push_back({kJoined, joined, 0});
+  auto add = [&](int64_t entry, const HostTensor *logits, int64_t element) {
+    T logit = -std::numeric_limits<T>::infinity();
+    if (logits)
+      logits->read(element, 1, &logit);
+    logit = std::min<T>(logit, std::numeric_limits<float>::max());
+    if (logit != -std::numeric_limits<T>::infinity())
+      kept.push_back({entry, logit, 0});
+  };
+  add(kJoined, joinedLse, row);
+  add(kSink, sink, at.h);
   return kept;
 }
 
-/// The value that an entry weighs: of a key, or the output that is joined.
+template <typename T>
+T AttentionRows::weigh(T score, T maximum) const {
+  if (normalizer == Normalizer::None)
+    return score;
+  return normalizer == Normalizer::Sigmoid ? 1 / (1 + std::exp(-score)) : std::exp(score - maximum);
+}
+
+/// The value that an entry weighs: of a key, the output that is joined, or 0 of a sink.
 template <typename T>
 void AttentionRows::readValue(int64_t entry, int64_t row, const Position &at, T *values) const {
   if (entry == kJoined)
     joinedOutput->read(row * extents.valueDim, extents.valueDim, values);
+  else if (entry == kSink)
+    std::fill_n(values, extents.valueDim, 0);
   else
     value->read((getFirstKey(at) + entry) * extents.valueDim, extents.valueDim, values);
 }
@@ -187,11 +205,13 @@ void AttentionRows::evaluateIn(std::optional<Program> &score, int64_t row, const
   for (const Kept<T> &entry : kept)
     maximum = std::max(maximum, entry.score);
   for (Kept<T> &entry : kept)
-    total += entry.weight = std::exp(entry.score - maximum);
+    total += entry.weight = weigh(entry.score, maximum);
+  if (normalizer != Normalizer::Softmax)
+    total = 1;
   std::vector<T> v(extents.valueDim), sum(extents.valueDim);
   for (const Kept<T> &entry : kept) {
     readValue(entry.key, row, at, v.data());
-    T factor = entry.key == kJoined ? entry.weight : getFactor(entry.weight);
+    T factor = entry.key < 0 ? entry.weight : getFactor(entry.weight);
     for (int64_t d = 0; d < extents.valueDim; ++d)
       sum[d] += factor * v[d];
   }
@@ -224,6 +244,13 @@ double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow) const 
   return sum * std::abs(scale);
 }
 
+/// How much the part of a weight in an output changes with its score.
+double AttentionRows::getChange(double share) const {
+  if (normalizer == Normalizer::None)
+    return 1;
+  return normalizer == Normalizer::Sigmoid ? share * (1 - share) : share;
+}
+
 /// What an element changes by where every weight and every score is off by a part of itself, all to the same side, and
 /// every product by a part of its terms, to any side; per that part.
 template <typename T>
@@ -235,22 +262,23 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
   for (const Kept<T> &entry : kept) {
     // A score at the end of the range is there by clamping, not by rounding.
     bool isClamped = entry.score == std::numeric_limits<float>::max();
-    double share = entry.weight / total, score = std::abs(entry.score);
+    double share = std::abs(entry.weight / total), score = std::abs(entry.score), change = getChange(share);
     if (!(share > 0))
       continue;
-    bool isJoined = entry.key == kJoined, isProduct = !isClamped && !isJoined;
+    bool isJoined = entry.key == kJoined, isProduct = !isClamped && entry.key >= 0;
     if (isJoined && sizes.joinedLse && size_t(row) < sizes.joinedLse->size())
       score = std::max(score, (*sizes.joinedLse)[row]);
-    double product = isProduct ? share * getScoreMagnitude(row, getFirstKey(at) + entry.key) : 0;
+    double product = isProduct ? change * getScoreMagnitude(row, getFirstKey(at) + entry.key) : 0;
     readValue(entry.key, row, at, v.data());
     vSizes = v;
-    raise(vSizes, isJoined ? sizes.joined : sizes.value,
-          (isJoined ? row : getFirstKey(at) + entry.key) * extents.valueDim);
+    if (entry.key != kSink)
+      raise(vSizes, isJoined ? sizes.joined : sizes.value,
+            (isJoined ? row : getFirstKey(at) + entry.key) * extents.valueDim);
     *result.lseMagnitude += share * score;
     lseSquares += product * product;
     for (int64_t d = 0; d < extents.valueDim; ++d) {
-      double distance = std::abs(v[d] - result.output[d]);
-      result.outputMagnitude[d] += share * (vSizes[d] + (isClamped ? 0 : score * distance));
+      double distance = normalizer == Normalizer::Softmax ? std::abs(v[d] - result.output[d]) : std::abs(v[d]);
+      result.outputMagnitude[d] += share * vSizes[d] + (isClamped ? 0 : change * score * distance);
       squares[d] += product * distance * product * distance;
     }
   }

@@ -37,9 +37,9 @@ public:
   void setSizes(const Sizes &known) { sizes = known; }
 
 private:
-  /// In place of a key: what is joined.
-  static constexpr int64_t kJoined = -1;
-  /// A kept key, its score, and its weight exp(score - maximum).
+  /// In place of a key: what is joined, and the sink.
+  static constexpr int64_t kJoined = -1, kSink = -2;
+  /// A kept key, its score, and its weight: exp(score - maximum), or what the normalizer makes of the score.
   template <typename T>
   struct Kept {
     int64_t key;
@@ -56,6 +56,8 @@ private:
   template <typename T>
   std::vector<Kept<T>> collect(std::optional<Program> &score, int64_t row, const Position &at);
   template <typename T>
+  T weigh(T score, T maximum) const;
+  template <typename T>
   void readValue(int64_t entry, int64_t row, const Position &at, T *values) const;
   template <typename T>
   T getFactor(T weight) const;
@@ -63,12 +65,14 @@ private:
   void evaluateIn(std::optional<Program> &score, int64_t row, const Result &result);
   template <typename T>
   void measure(llvm::ArrayRef<Kept<T>> kept, T total, int64_t row, const Position &at, const Result &result);
+  double getChange(double share) const;
   double getScoreMagnitude(int64_t queryRow, int64_t keyRow) const;
 
   Extents extents;
   Precision precision;
-  const HostTensor *query, *key, *value, *joinedOutput = nullptr, *joinedLse = nullptr;
+  const HostTensor *query, *key, *value, *joinedOutput = nullptr, *joinedLse = nullptr, *sink = nullptr;
   Sizes sizes;
+  Normalizer normalizer;
   double scale;
   int64_t offset; // query position minus query row
   std::optional<Program> mask, exactScore, typedScore;

@@ -53,7 +53,7 @@ AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *
                     .key_count = rows.key_count,
                     .num_queries = problem->shape.num_queries,
                     .num_keys = problem->shape.num_keys,
-                    .partial = parts > 1 || joins_at_once(launch)};
+                    .partial = parts > 1 || joins_at_once(launch) ? part + 1 : 0};
 }
 
 /* The plan's entry for the first tile of the task. */
@@ -62,7 +62,7 @@ static const int64_t *task_offsets(const AttnPlan *plan, const AttnTask *task, c
   return plan->offsets + ((b * plan->heads + h) * plan->classes + item->class_index) * plan->tiles + item->tile;
 }
 
-/* A part without keys: nothing seen. */
+/* A part without keys, behind the first: nothing seen. */
 static void clear_part(const AttnLaunch *launch, float *partials, int64_t rows) {
   int64_t dim = launch->problem.value_dim;
   for (int64_t row = 0; row < rows; row++) {
@@ -93,7 +93,7 @@ static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
   float *partials = joins_at_once(launch) ? scratch + task_floats(&launch->problem)
                     : parts > 1           ? partials_of(launch, pair, item, part)
                                           : NULL;
-  if (partials && task.key_begin == task.key_end) {
+  if (part > 0 && task.key_begin == task.key_end) {
     clear_part(launch, partials, item->rows);
   } else {
     AttnTaskFn code = item->tail ? launch->code_tail : launch->code_task;

@@ -252,7 +252,7 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
     because(formatv("{0} warps share the columns of the values: {1} a warp fit its registers", parts(),
                     llvm::divideCeil(valueDim, parts())));
   because(describeOccupancy(*cut));
-  int64_t split = overrides.split ? overrides.split : (cut->queries > 32 ? 8 : 4) * cut->keys;
+  int64_t split = overrides.split || !op.isSoftmax() ? overrides.split : (cut->queries > 32 ? 8 : 4) * cut->keys;
   auto refuse = [&] { return op.emitError(); };
   auto schedule =
       ScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(refuse), op.getContext(), cut->queries, cut->keys,

@@ -171,6 +171,10 @@ void Chooser::chooseSplit() {
   constexpr int64_t kShare = 64, kJoin = 2; // joining takes one part in 64; 2 FMAs a number
   int64_t dim = headDim(op.getQueryType()), valueDim = headDim(op.getValueType());
   tasks = 2 * target.cores;
+  if (!op.isSoftmax()) { // an override is refused where it cannot be followed
+    split = overrides.split;
+    return because("keys are not split: without a softmax there are no sums to join parts by");
+  }
   split =
       overrides.split ? overrides.split : llvm::divideCeil(kShare * kJoin * target.lanes * valueDim, dim + valueDim);
   because(formatv("below {0} tasks, 2 for each of {1} cores, keys are split into parts of at least {2}: joining them "

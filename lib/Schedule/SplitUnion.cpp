@@ -104,7 +104,8 @@ static void replaceByParts(AttentionOp op, AttentionOp rest, AttentionOp member)
 
 static bool splitUnion(AttentionOp op, const TargetModel &target, int64_t granule) {
   bool hasF32 = op.getOutputType().getElementType().isF32(); // what is joined loses nothing
-  if (op.getScheduleAttr() || !op.getMaskBlock() || !hasF32 || findReindexing(op).kind != ReindexKind::Dense)
+  if (op.getScheduleAttr() || !op.getMaskBlock() || !op.isSoftmax() || !hasF32 ||
+      findReindexing(op).kind != ReindexKind::Dense)
     return false;
   arith::OrIOp whole = findUnion(op.getMaskResult());
   if (!whole || !whole->hasOneUse())
@@ -116,6 +117,7 @@ static bool splitUnion(AttentionOp op, const TargetModel &target, int64_t granul
     AttentionOp own = copyPart(op, whole, member, /*isMember=*/true);
     own.getJoinedOutputMutable().clear();
     own.getJoinedLseMutable().clear();
+    own.getSinkMutable().clear(); // that of the rest counts
     if (findReindexing(own).kind == ReindexKind::Residue) {
       TileCostModel join(op, {}, target, granule);
       double rows = static_cast<double>(join.getTokens()) / static_cast<double>(target.lanes) * kJoinKeys;

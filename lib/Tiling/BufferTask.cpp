@@ -289,12 +289,8 @@ Value BufferTaskBuilder::redo(Value state) {
 }
 
 void BufferTaskBuilder::store(Value state) {
-  auto which = scf::IfOp::create(b, loc, isPartial(), /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&which.getThenRegion().front());
-  FinishPartialOp::create(b, loc, state, partials, index(0), mul(field[kRows], pack()));
-  b.setInsertionPointToStart(&which.getElseRegion().front());
-  FinishOp::create(b, loc, state, outputView, field[kRow], lseRow);
+  storeTile([&] { FinishPartialOp::create(b, loc, state, partials, index(0), mul(field[kRows], pack())); },
+            [&] { FinishOp::create(b, loc, state, outputView, field[kRow], lseRow); });
 }
 
 func::FuncOp BufferTaskBuilder::build(StringRef name) {
@@ -304,7 +300,7 @@ func::FuncOp BufferTaskBuilder::build(StringRef name) {
   SmallVector<Step> ahead;
   Value state = startTile(cursor, ahead);
   state = passKeys(state, cursor, ahead, /*exact=*/false);
-  store(redo(state));
+  store(addSink(redo(state)));
   finish();
   return fn;
 }

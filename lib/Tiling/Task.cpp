@@ -63,7 +63,7 @@ Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value c
     scores = mask(scores, rowOf(tileIndex), keyRow);
   auto softmax = SoftmaxOp::create(b, loc, tileType(), state.getType(), scores, state, exact);
   return AccumulateOp::create(b, loc, state.getType(), softmax.getWeights(), valueView, keyRow, count,
-                              softmax.getResult(), partial || exact || op.getScoreBlock());
+                              softmax.getResult(), partial || exact || op.getScoreBlock() || !op.isSoftmax());
 }
 
 Value TaskBuilder::applyKeys(Value state, Value tileIndex, Value from, Value to, bool partial, bool exact) {
@@ -120,12 +120,9 @@ void TaskBuilder::finishTiles() {
     b.setInsertionPointToStart(&again.getElseRegion().front());
     scf::YieldOp::create(b, loc, state);
     b.setInsertionPointAfter(again);
-    state = again.getResult(0);
-    auto which = scf::IfOp::create(b, loc, isPartial(), /*withElseRegion=*/true);
-    b.setInsertionPointToStart(&which.getThenRegion().front());
-    FinishPartialOp::create(b, loc, state, partials, mul(t, queryTile), field[kRows]);
-    b.setInsertionPointToStart(&which.getElseRegion().front());
-    FinishOp::create(b, loc, state, outputView, rowOf(t), lseRow);
+    state = addSink(again.getResult(0));
+    storeTile([&] { FinishPartialOp::create(b, loc, state, partials, mul(t, queryTile), field[kRows]); },
+              [&] { FinishOp::create(b, loc, state, outputView, rowOf(t), lseRow); });
     return Value();
   });
 }
@@ -143,7 +140,13 @@ func::FuncOp TaskBuilder::build(StringRef name) {
 
 } // namespace
 
-ScoreUnit getScoreUnit(AttentionOp op) { return op.getScoreBlock() ? ScoreUnit::Natural : ScoreUnit::Log2; }
+ScoreUnit getScoreUnit(AttentionOp op) {
+  if (op.getNormalizer() == Normalizer::Sigmoid)
+    return ScoreUnit::Sigmoid;
+  if (op.getNormalizer() == Normalizer::None)
+    return ScoreUnit::Weight;
+  return op.getScoreBlock() ? ScoreUnit::Natural : ScoreUnit::Log2;
+}
 
 func::FuncOp buildTask(OpBuilder &builder, const KernelSource &source, StringRef name, int64_t queryTile) {
   return TaskBuilder(builder, source, queryTile).build(name);

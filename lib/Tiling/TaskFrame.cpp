@@ -183,6 +183,34 @@ Value TaskFrame::mask(Value scores, Value row, Value keyRow) {
 
 Value TaskFrame::isPartial() { return compare(arith::CmpIPredicate::ne, field[kPartial], index(0)); }
 
+// Without a sum of weights there is nothing to merge by, and keys are not split.
+void TaskFrame::storeTile(llvm::function_ref<void()> storePartial, llvm::function_ref<void()> store) {
+  if (!op.isSoftmax())
+    return store();
+  auto which = scf::IfOp::create(b, loc, isPartial(), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&which.getThenRegion().front());
+  storePartial();
+  b.setInsertionPointToStart(&which.getElseRegion().front());
+  store();
+}
+
+// One part of the keys adds it: the first.
+Value TaskFrame::addSink(Value state) {
+  if (!op.getSink())
+    return state;
+  Value logits = tensors[*source.captures.findTensor(op.getSink())];
+  Value isFirst = compare(arith::CmpIPredicate::sle, field[kPartial], index(1));
+  auto branch = scf::IfOp::create(b, loc, state.getType(), isFirst, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&branch.getThenRegion().front());
+  scf::YieldOp::create(b, loc,
+                       SinkOp::create(b, loc, state.getType(), state, logits, field[kHead], pack()).getResult());
+  b.setInsertionPointToStart(&branch.getElseRegion().front());
+  scf::YieldOp::create(b, loc, state);
+  return branch.getResult(0);
+}
+
 func::FuncOp TaskFrame::start(StringRef name) {
   auto fn = func::FuncOp::create(b, loc, name, b.getFunctionType(argumentTypes(), {}));
   fn.setPrivate();

@@ -33,6 +33,10 @@ protected:
   Value mask(Value scores, Value row, Value keyRow);
   /// Is this task one of the parts of split keys?
   Value isPartial();
+  /// Runs `storePartial` in a part of split keys, `store` elsewhere.
+  void storeTile(llvm::function_ref<void()> storePartial, llvm::function_ref<void()> store);
+  /// The state, with the logit of the sink where there is one.
+  Value addSink(Value state);
 
   int64_t pack() { return source.schedule.getPack(); }
   int64_t step() { return source.reindexing.step(); }

@@ -33,7 +33,7 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   config.split_keys = s.getSplit();
   config.split_tasks = s.getTasks();
   config.warps = s.getWarps();
-  config.natural_partials = getScoreUnit(op) == tile::ScoreUnit::Natural;
+  config.natural_partials = getScoreUnit(op) != tile::ScoreUnit::Log2;
   return config;
 }
 
@@ -55,6 +55,10 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
       return op->emitError("its schedule packs ")
              << source.schedule.getPack() << " query heads, which is no divisor of the " << heads / keyHeads
              << " that share a key head; change pack";
+    if (!op.isSoftmax() && source.schedule.getSplit())
+      return op->emitError("its schedule splits keys, but normalizer(")
+             << stringifyNormalizer(op.getNormalizer())
+             << ") leaves no sums to merge the parts by; leave split out of it";
     for (const Table &table : source.captures.tables)
       if (Value searched = source.captures.tensors[table.operand]; Captures::isComputed(searched))
         return (op.emitError("its mask searches a set that this function computes; pass the set as an argument, or "
@@ -90,8 +94,11 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
     b.setInsertionPoint(op);
     SmallVector<Value> inputs{op.getQuery(), op.getKey(), op.getValue()};
     llvm::append_range(inputs, source.captures.tensors);
+    DenseI64ArrayAttr perHead;
+    if (op.getSink())
+      perHead = b.getDenseI64ArrayAttr(int64_t(*source.captures.findTensor(op.getSink())) + 3);
     auto launch = tile::LaunchOp::create(b, op.getLoc(), op->getResultTypes(), source.name, inputs,
-                                         op.getJoinedOutput(), op.getJoinedLse());
+                                         op.getJoinedOutput(), op.getJoinedLse(), perHead);
     op->replaceAllUsesWith(launch);
     op.erase();
     return success();

@@ -54,6 +54,7 @@ struct Attention {
   std::string scale; // empty: the default
   bool bottomRight = false, sugar = false, lse = false, returned = true;
   std::string joined; // the output of an earlier op, which has an lse; empty: none
+  std::string sink;   // a tensor of logits by head; empty: none
   std::optional<Expression> mask, score;
 };
 

@@ -102,6 +102,9 @@ void Generator::drawRegions(Attention &op) {
     op.scale = pick({"0.0", "0.125", "1.0", "-1.0", "0.5", "5.0", "100.0", "1.0e-3"});
   op.bottomRight = chance(40);
   op.lse |= chance(50);
+  op.sink = chance(20) ? operand("s", {op.queryHeads}) : "";
+  if (!op.sink.empty())
+    drawn.tensors.back().element = "f32";
   if (chance(85)) {
     onlyNamed = op.sugar = chance(50);
     inMask = true;

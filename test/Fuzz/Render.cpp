@@ -102,6 +102,8 @@ void renderOp(raw_ostream &os, const Attention &op) {
     os << " align(bottom_right)";
   if (!op.joined.empty())
     os << " join(%" << op.joined << ", %lse_" << op.joined << " : !" << op.joined << ", !lse_" << op.joined << ")";
+  if (!op.sink.empty())
+    os << " sink(%" << op.sink << " : !" << op.sink << ")";
   if (op.score)
     renderRegion(os, "score", "%s: f32, %b: index, %h: index, %i: index, %j: index", *op.score);
   if (op.mask && op.sugar)

@@ -173,6 +173,7 @@ private:
     for (size_t op = 0; op < best.ops.size(); ++op) {
       set([&](Case &c) { c.ops[op].lse = false; }, !best.ops[op].lse);
       set([&](Case &c) { c.ops[op].joined.clear(); }, best.ops[op].joined.empty());
+      set([&](Case &c) { c.ops[op].sink.clear(); }, best.ops[op].sink.empty());
       set([&](Case &c) { c.ops[op].scale.clear(); }, best.ops[op].scale.empty());
       set([&](Case &c) { c.ops[op].bottomRight = false; }, !best.ops[op].bottomRight);
     }

@@ -121,10 +121,22 @@ def learned(n):
     tree = (RNG.random((B, n, n)) < 0.3) | np.eye(n, dtype=bool)
     yield Case("tree", {}, n, np.concatenate([np.ones((B, 1, n, 11), bool), tree[:, None]], -1), m=n + 11,
                captured=dict(ancestors=tree.astype(np.int8)))
+    for logits in (RNG.standard_normal(H), np.zeros(H), [-np.inf, 40.0, -40.0]):
+        logits = np.asarray(logits, np.float32)
+        for window in (0, 5):
+            seen = past if window == 0 else past & (i - j < window)
+            yield Case("learned-sinks", dict(window=window), n, captured=dict(sinks=logits),
+                       oracle=lambda q, k, v, seen=seen, z=logits: ref.sdpa_sink(q, k, v, seen, z.astype(np.float64)))
+    rates = np.log2(1 - 2.0 ** (-5 - np.arange(H))).astype(np.float32)
+    kept = lambda q, k, v: np.where(past, 2 ** (rates[None, :, None, None].astype(np.float64) * (i - j)) * D ** -0.5 * np.einsum("bhid,bhjd->bhij", q, k), 0) @ v
+    yield Case("retention", {}, n, captured=dict(rates=rates), oracle=kept)
     slopes = (2.0 ** -np.arange(1, H + 1)).astype(np.float32)
     for causal in ("on", "off"):
         yield Case("alibi", dict(causal=causal), n, past if causal == "on" else None,
                    bias=-slopes[None, :, None, None] * np.abs(i - j), captured=dict(slopes=slopes))
+        sigmoid = lambda q, k, v, seen=past if causal == "on" else np.ones((n, n), bool): np.where(
+            seen, 1 / (1 + np.exp(np.log(n) - D ** -0.5 * np.einsum("bhid,bhjd->bhij", q, k))), 0) @ v
+        yield Case("sigmoid", dict(causal=causal), n, oracle=sigmoid)
         yield Case("soft-cap", dict(cap=2, causal=causal), n, past if causal == "on" else None, post=lambda s: 2 * np.tanh(s / 2))
         for buckets, farthest in ((32, 128), (8, 20)):
             table = RNG.standard_normal((H, buckets)).astype(np.float32)

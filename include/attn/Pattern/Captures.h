@@ -29,8 +29,8 @@ struct Table {
 };
 
 struct Captures {
-  /// The captured tensors of the mask and then of the score region in the order of first use, each once. Constants are
-  /// among them; query, key and value are not where only their extents are asked for.
+  /// The captured tensors of the mask and then of the score region in the order of first use, each once, then the sink.
+  /// Constants are among them; query, key and value are not where only their extents are asked for.
   llvm::SmallVector<mlir::Value> tensors;
   /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask,
   /// of tensors that are not computed.

@@ -283,8 +283,10 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
   auto inFloats = [&](bool exact) {
     Rows rows = inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true);
     auto key = cast<MemRefType>(rows.matrix.getType());
-    func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
     Values args = withRows(rows.matrix, rows.first);
+    if (!kernels(state).isSoftmax())
+      return (void)call(kernels(state).weigh(key, modify, mask), args);
+    func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
     if (exact)
       call(online, args);
     else
@@ -357,6 +359,9 @@ void TaskConverter::convert(Operation *operation) {
   } else if (auto op = dyn_cast<tile::CheckOp>(operation)) {
     settle(op.getState());
     op.replaceAllUsesWith(call(kernels(op.getState()).check(), place(op.getState()).arguments));
+  } else if (auto op = dyn_cast<tile::SinkOp>(operation)) {
+    Emit e(builder, op.getLoc(), block.lanes);
+    call(kernels(op.getState()).sink(), withPlace(op.getState(), {e.load(op.getLogits(), op.getHead())}));
   } else if (auto op = dyn_cast<tile::FinishOp>(operation)) {
     auto lse = op.getLse() ? cast<MemRefType>(op.getLse().getType()) : MemRefType();
     auto fn = kernels(op.getState()).finish(cast<MemRefType>(op.getOutput().getType()), lse);
@@ -427,8 +432,9 @@ int64_t choosePackedKeys(tile::KernelOp kernel, func::FuncOp task, int64_t l2Byt
     return dim >= 0 ? dim : int64_t(128);
   };
   bool narrow = cast<MemRefType>(task.getArgumentTypes()[0]).getElementType().isBF16();
-  bool whole = numbers.key_tile % kTileDepth == 0 && numbers.key_granule % kTileDepth == 0;
-  return narrow && whole ? getPackedKeys(l2Bytes, width(0), width(2), numbers.key_tile) : 0;
+  bool whole = numbers.key_tile % kTileDepth == 0 && numbers.key_granule % kTileDepth == 0, softmax = false;
+  task.walk([&](tile::SlotOp slot) { softmax = isSoftmax(slot.getState().getType().getUnit()); });
+  return narrow && whole && softmax ? getPackedKeys(l2Bytes, width(0), width(2), numbers.key_tile) : 0;
 }
 
 /// An op of a task, which this pass is to convert.

@@ -151,7 +151,8 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
     Layout at = layout(e, dim, valueDim);
     if (!isNatural()) // quarters of an exponent
       scale = e.mulf(scale, e.scalar(0.25f));
-    guessReference(e, q, body.args[5], slot, row, body.args[6], scale, dim, queries);
+    if (isSoftmax())
+      guessReference(e, q, body.args[5], slot, row, body.args[6], scale, dim, queries);
     if (!isNatural())
       e.loop(e.index(0), e.index(queries), block.lanes, [&](Value j) { // scores above the largest shall show as huge
         e.vstore(e.roundUp(e.atLeast(e.vload(slot, j), e.splat(-kLargestScore))), slot, j);
@@ -221,7 +222,8 @@ func::FuncOp MicroKernels::check() {
       Value l = e.addf(e.vload(slot, e.index(queries + v * block.lanes)), zero);
       // Natural units: the distance from a far reference is rounded, so that weights miss digits long before they are
       // 0.
-      Value low = e.cmpf(arith::CmpFPredicate::ULT, l, e.splat(isNatural() ? 0x1p-8f : 0x1p-60f));
+      Value low = isSoftmax() ? e.cmpf(arith::CmpFPredicate::ULT, l, e.splat(isNatural() ? 0x1p-8f : 0x1p-60f))
+                              : e.cmpf(arith::CmpFPredicate::UNO, zero, zero);
       lost = lost ? Value(arith::OrIOp::create(e.b, e.loc, lost, low)) : low;
     }
     body.results = {vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::OR, lost)};
@@ -252,6 +254,16 @@ static Value logSumExp(Emit &e, Value minusM, Value l, bool natural) {
   return e.select(none, e.splat(-INFINITY), e.select(some, lse, l));
 }
 
+// Of the lanes from query j on; 0 where the sum is.
+static void divideOutput(Emit &e, Value slot, const MicroKernels::Layout &at, Value j, Value sum) {
+  Value none = e.cmpf(arith::CmpFPredicate::OEQ, sum, e.splat(0));
+  Value inverse = e.select(none, e.splat(0), arith::DivFOp::create(e.b, e.loc, e.splat(1), sum));
+  e.loop(e.index(0), at.valueDim, 1, [&](Value d) {
+    Value place = e.add(e.add(at.output, e.mul(d, at.queries)), j);
+    e.vstore(e.mulf(e.vload(slot, place), inverse), slot, place);
+  });
+}
+
 func::FuncOp MicroKernels::finish(MemRefType output, MemRefType lse) {
   Type index = IndexType::get(module.getContext()), f32 = Float32Type::get(module.getContext());
   SmallVector<Type> types{slotType(), index, index, output, index};
@@ -269,12 +281,8 @@ func::FuncOp MicroKernels::finish(MemRefType output, MemRefType lse) {
     func::FuncOp transposed = transpose();
     e.loop(e.index(0), e.index(queries), block.lanes, [&](Value j) {
       Value l = e.vload(slot, e.add(j, queries));
-      Value none = e.cmpf(arith::CmpFPredicate::OEQ, l, e.splat(0));
-      Value inverse = e.select(none, e.splat(0), arith::DivFOp::create(e.b, e.loc, e.splat(1), l));
-      e.loop(e.index(0), valueDim, 1, [&](Value d) {
-        Value place = e.add(e.add(at.output, e.mul(d, queries)), j);
-        e.vstore(e.mulf(e.vload(slot, place), inverse), slot, place);
-      });
+      if (isSoftmax())
+        divideOutput(e, slot, at, j, l);
       Value left = e.sub(rows, e.add(row, j)), valid = e.min(left, e.index(block.lanes));
       e.loop(e.index(0), whole, block.lanes, [&](Value d) {
         Value from = e.add(e.add(at.output, e.mul(d, queries)), j);

@@ -37,6 +37,11 @@ struct RegisterBlock {
 
 using tile::kLargestScore;
 
+/// Are weights in such scores measured against a reference and summed up?
+inline bool isSoftmax(tile::ScoreUnit unit) {
+  return unit == tile::ScoreUnit::Log2 || unit == tile::ScoreUnit::Natural;
+}
+
 class MicroKernels {
 public:
   MicroKernels(mlir::ModuleOp module, llvm::StringRef prefix, RegisterBlock block, tile::StateType state,
@@ -56,6 +61,8 @@ public:
   /// Rows of any type as rows of f32 that lie one after the other.
   mlir::func::FuncOp widen(mlir::MemRefType rows);
   mlir::func::FuncOp check();
+  /// Adds a logit, in natural units, to the sum.
+  mlir::func::FuncOp sink();
   mlir::func::FuncOp finish(mlir::MemRefType output, mlir::MemRefType lse);
   mlir::func::FuncOp finishPartial(mlir::MemRefType partials);
   /// O += V^T P. With `skipZero`, values of keys whose weight is 0 take no part, NaN and infinities included;
@@ -64,7 +71,9 @@ public:
   mlir::func::FuncOp accumulateCarefully(mlir::MemRefType value);
   /// Scores, regions and weights of a tile in one pass. Returns i1: the reference is far too low.
   mlir::func::FuncOp softmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
-  /// The same after raising m to the largest kept score and rescaling the sum and the output.
+  /// The same where a weight is made of its score alone, without a reference and a sum.
+  mlir::func::FuncOp weigh(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  /// As `softmax`, after raising m to the largest kept score and rescaling the sum and the output.
   mlir::func::FuncOp onlineSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
 
   // The same on tiles of bf16, see PackTiles.cpp. A slot has 16 rows of output for each tile, also the last, and behind
@@ -91,6 +100,9 @@ public:
   Value queryFloats(Emit &e, Value dim);
   /// Are rows of keys whole tiles, which need no copy?
   bool readsKeys() const { return state.getDim() >= 0 && state.getDim() % 32 == 0; }
+
+  /// Has the state a reference and a sum?
+  bool isSoftmax() const { return cpu::isSoftmax(state.getUnit()); }
 
   /// A slot, or any other run of floats.
   mlir::MemRefType slotType();
@@ -121,7 +133,7 @@ private:
   mlir::MLIRContext *context() { return module.getContext(); }
   /// Does the reference count in natural units? Then it is any number and must lie near the largest score, for the
   /// rounded distance is what counts; else it is a whole power of 2, which may lie anywhere.
-  bool isNatural() const { return state.getUnit() == tile::ScoreUnit::Natural; }
+  bool isNatural() const { return state.getUnit() != tile::ScoreUnit::Log2; }
   Layout layout(Emit &e, Value dim, Value valueDim) const;
   std::string name(llvm::StringRef stem) const;
 

@@ -23,7 +23,7 @@ static Value previousState(Value state) {
     return softmax.getState();
   if (auto accumulate = dyn_cast<tile::AccumulateOp>(op))
     return accumulate.getState();
-  return isa<tile::BeginOp, tile::RestartOp>(op) ? op->getOperand(0) : Value();
+  return isa<tile::BeginOp, tile::RestartOp, tile::SinkOp>(op) ? op->getOperand(0) : Value();
 }
 
 tile::SlotOp findSlot(Value state) {
@@ -72,7 +72,7 @@ private:
       return checkAccumulate(accumulate);
     bool isTile = isa_and_present<tile::AttnTileDialect>(op->getDialect());
     if (!isTile || isa<tile::SlotOp, tile::BeginOp, tile::RestartOp, tile::ScoreOp, tile::ModifyOp, tile::MaskOp,
-                       tile::YieldOp, tile::CheckOp, tile::FinishOp, tile::FinishPartialOp>(op))
+                       tile::YieldOp, tile::CheckOp, tile::SinkOp, tile::FinishOp, tile::FinishPartialOp>(op))
       return success();
     return op->emitError() << "'" << op->getName()
                            << "' has no CPU code: it is of a task for a GPU; leave warps out of "

@@ -89,8 +89,9 @@ struct MicroKernels::TileCode {
   Value clamped(Value x, int64_t v) {
     Value keep, s = modified(x, v, keep);
     if (!modify) {
-      s = e.atMost(s, e.splat(kLargestScore));
-      s = e.select(e.cmpf(arith::CmpFPredicate::OLT, s, e.splat(-kLargestScore)), e.splat(-INFINITY), s);
+      float largest = kernels.isNatural() ? FLT_MAX : kLargestScore;
+      s = e.atMost(s, e.splat(largest));
+      s = e.select(e.cmpf(arith::CmpFPredicate::OLT, s, e.splat(-largest)), e.splat(-INFINITY), s);
     }
     return keep ? e.select(keep, s, e.splat(-INFINITY)) : s;
   }
@@ -313,6 +314,63 @@ func::FuncOp MicroKernels::tileSoftmax(MemRefType key, tile::ModifyOp modify, ti
         body.results = {high};
         code.storeNext(code.add(code.sums(), exact));
       });
+}
+
+// Row by row: what is masked is left out behind the function, as no NaN may come of a mask.
+func::FuncOp MicroKernels::weigh(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
+  return build(name(mask ? "weigh_partial" : "weigh"), tileArguments(context(), slotType(), key, modify, mask), {},
+               [&](Body &body) {
+                 Emit &e = body.e;
+                 func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
+                 TileCode code(*this, body, modify, mask);
+                 Reference zero = e.reference(e.splat(0), block.exp);
+                 auto weightOf = [&](Value s) {
+                   if (state.getUnit() == tile::ScoreUnit::Weight)
+                     return s;
+                   Value away = e.exp2(e.mulf(s, e.splat(-kQuarterLog2e)), zero, block.exp);
+                   return arith::DivFOp::create(e.b, e.loc, e.splat(1), e.addf(e.splat(1), away)).getResult();
+                 };
+                 e.loop(e.index(0), body.args[6], 1, [&](Value row) {
+                   code.startRow(row);
+                   for (int64_t v = 0; v < vectors; ++v) {
+                     Value s = code.clamped(e.vload(body.args[3], code.place(row, v)), v);
+                     Value masked = e.cmpf(arith::CmpFPredicate::OEQ, s, e.splat(-INFINITY));
+                     e.vstore(e.select(masked, e.splat(0), weightOf(s)), body.args[3], code.place(row, v));
+                   }
+                 });
+               });
+}
+
+// As a score that is larger than all so far raises the reference, here exactly. The reference of the logit is rounded;
+// its weight, e to the rest, makes up for that.
+func::FuncOp MicroKernels::sink() {
+  Type index = IndexType::get(context()), f32 = Float32Type::get(context());
+  // slot, head_dim, value_dim, logit
+  return build(name("sink"), {slotType(), index, index, f32}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    TileCode code(*this, body, nullptr, nullptr);
+    constexpr double kUnit = 2.772588722239781; // 4 ln 2
+    constexpr float kHigh = kUnit, kLow = kUnit - double(kHigh);
+    Value logit = e.atMost(e.broadcast(body.args[3]), e.splat(FLT_MAX)), at = logit, weight = e.splat(1);
+    Reference zero = e.reference(e.splat(0), block.exp);
+    if (!isNatural()) {
+      at = e.atMost(e.mulf(logit, e.splat(kQuarterLog2e)), e.splat(kLargestScore));
+      Value rest = e.fma(at, e.splat(-kLow), e.fma(at, e.splat(-kHigh), logit));
+      rest = e.atMost(e.atLeast(rest, e.splat(-1)), e.splat(1));
+      weight = e.exp2(e.mulf(rest, e.splat(kQuarterLog2e)), zero, block.exp);
+    }
+    Value none = e.cmpf(arith::CmpFPredicate::OEQ, logit, e.splat(-INFINITY));
+    Values minusM;
+    for (int64_t v = 0; v < vectors; ++v)
+      minusM.push_back(e.atMost(code.minusM(v), arith::NegFOp::create(e.b, e.loc, at)));
+    for (auto [v, sum] : llvm::enumerate(code.rescale(minusM))) {
+      Value distance = e.addf(at, minusM[v]);
+      if (isNatural())
+        distance = e.mulf(distance, e.splat(kQuarterLog2e));
+      Value own = e.mulf(e.exp2(distance, zero, block.exp), weight);
+      e.vstore(e.addf(sum, e.select(none, e.splat(0), own)), code.slot(), e.index(queries + v * block.lanes));
+    }
+  });
 }
 
 // Twice over the stored scores: the largest, then the weights. Nothing of a masked score is left: it is -inf.

@@ -51,7 +51,9 @@ struct ConvertAttnTileToGPU : impl::ConvertAttnTileToGPUBase<ConvertAttnTileToGP
     shape.form = tensorCores && !shape.element.isF32() ? Form::TensorCores : Form::Plain;
     shape.asyncCopies = asyncCopies;
     shape.queries = state.getQueries(), shape.dim = state.getDim(), shape.valueDim = state.getValueDim();
-    shape.natural = state.getUnit() == tile::ScoreUnit::Natural;
+    shape.natural = state.getUnit() != tile::ScoreUnit::Log2;
+    shape.softmax = state.getUnit() == tile::ScoreUnit::Log2 || state.getUnit() == tile::ScoreUnit::Natural;
+    shape.sigmoid = state.getUnit() == tile::ScoreUnit::Sigmoid;
     shape.warps = kernel.getNumbers().warps, shape.pack = std::max<int64_t>(kernel.getNumbers().pack, 1);
     if (shape.warps < 1 || shape.queries % kFragmentRows ||
         shape.rowBlocks() * kFragmentRows * shape.rowWarps() != shape.queries ||

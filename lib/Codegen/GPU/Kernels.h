@@ -64,6 +64,9 @@ Values emitScore(Emit &e, const KernelShape &shape, const State &state, Value ke
 /// +infinity counts as the largest number, and references are the row maxima.
 void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores, bool exact);
 
+/// Adds `logits[row]`, in natural units, to the sums, one for each row that a lane shares in.
+void emitSink(Emit &e, const KernelShape &shape, State &state, ValueRange logits);
+
 /// O += P V for value rows at `value` in shared memory. `skipZero`: weight 0 adds nothing even to a NaN.
 void emitAccumulate(Emit &e, const KernelShape &shape, State &state, ValueRange weights, Value value, bool skipZero);
 

@@ -35,6 +35,8 @@ struct KernelShape {
   int64_t queries = 0, dim = 0, valueDim = 0, warps = 0;
   bool asyncCopies = true; // cp.async (sm_80)
   bool natural = false;    // unit of the scores: e, else powers of 2
+  bool softmax = true;     // weights are measured against a reference and summed up
+  bool sigmoid = false;    // else they are sigmoids, or the scores themselves
   int64_t pack = 1;        // query heads of a tile: row r is query r / pack of head r % pack
 
   int64_t threads() const { return warps * kWarp; }

@@ -10,6 +10,8 @@ using mlir::arith::CmpFPredicate;
 /// stay below 2^8, far from the end of f16 (as in FlashAttention-4).
 constexpr float kLag = 8.0f;
 
+constexpr float kLog2E = 1.44269504088896341f;
+
 static Values raiseReferences(Emit &e, const KernelShape &shape, const State &state, ValueRange maxima) {
   Values output(state.output), sum(state.sum);
   for (int64_t row = 0; row < shape.rows(); ++row) {
@@ -23,11 +25,17 @@ static Values raiseReferences(Emit &e, const KernelShape &shape, const State &st
   return output;
 }
 
+/// The largest f32, in natural units, as a score.
+static Value largestScore(Emit &e, const KernelShape &shape, const State &state) {
+  Value most = e.f32(std::numeric_limits<float>::max());
+  if (shape.natural)
+    return most;
+  return e.minf(most, e.make<mlir::arith::DivFOp>(e.f32(tile::kLargestScore), partialUnit(e, shape, state.scale)));
+}
+
 /// What lies beyond the range of f32, in natural units, counts as its largest number or as masked.
 static void clamp(Emit &e, const KernelShape &shape, const State &state, Values &scores) {
-  Value most = e.f32(std::numeric_limits<float>::max());
-  if (!shape.natural)
-    most = e.minf(most, e.make<mlir::arith::DivFOp>(e.f32(tile::kLargestScore), partialUnit(e, shape, state.scale)));
+  Value most = largestScore(e, shape, state);
   Value least = e.negf(most), masked = e.negativeInfinity();
   for (Value &s : scores) {
     s = e.select(e.cmpf(CmpFPredicate::OGT, s, most), most, s);
@@ -35,9 +43,24 @@ static void clamp(Emit &e, const KernelShape &shape, const State &state, Values 
   }
 }
 
+/// Weights that are made of their scores alone; those of masked keys are 0.
+static void weigh(Emit &e, const KernelShape &shape, const State &state, Values &scores) {
+  Value one = e.f32(1), zero = e.f32(0);
+  for (Value &s : scores) {
+    if (!shape.sigmoid) {
+      s = e.select(e.cmpf(CmpFPredicate::OEQ, s, e.negativeInfinity()), zero, s);
+      continue;
+    }
+    Value away = e.exp2(e.negf(e.mulf(s, state.scale)));
+    s = e.make<mlir::arith::DivFOp>(one, e.addf(one, away));
+  }
+}
+
 void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores, bool exact) {
   if (exact)
     clamp(e, shape, state, scores);
+  if (!shape.softmax)
+    return weigh(e, shape, state, scores);
   Values maxima;
   Value grow = e.make<mlir::arith::ConstantOp>(e.b.getBoolAttr(false));
   for (int64_t row = 0; row < shape.rows(); ++row) {
@@ -66,6 +89,29 @@ void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores
       scores[i] = e.exp2(exponent);
       state.sum[row] = e.addf(state.sum[row], scores[i]);
     });
+  }
+}
+
+// One lane of a quad adds it. Raised as by a score that is larger than all so far, in quarters of an exponent, where
+// the largest f32 has room.
+void emitSink(Emit &e, const KernelShape &shape, State &state, ValueRange logits) {
+  Value unit = e.f32(1);
+  if (!shape.natural) {
+    for (Value &maximum : state.maximum)
+      maximum = e.mulf(maximum, partialUnit(e, shape, state.scale));
+    state.scale = e.f32(4);
+    unit = e.f32(0.25f * kLog2E);
+  }
+  Value isFirst = e.equal(e.bits(e.lane(), 3), e.i32(0)), most = largestScore(e, shape, state);
+  for (int64_t row = 0; row < shape.rows(); ++row) {
+    Value logit = e.mulf(logits[row], unit);
+    logit = e.select(e.cmpf(CmpFPredicate::OGT, logit, most), most, logit);
+    Value reference = finiteReference(e, e.maxf(state.maximum[row], logit));
+    Value kept = e.exp2(e.mulf(e.subf(state.maximum[row], reference), state.scale));
+    Value own = e.exp2(e.mulf(e.subf(logit, reference), state.scale));
+    state.maximum[row] = e.maxf(state.maximum[row], logit);
+    state.sum[row] = e.addf(e.mulf(state.sum[row], kept), e.select(isFirst, own, e.f32(0)));
+    forRow(shape, state.output.size(), row, [&](int64_t i) { state.output[i] = e.mulf(state.output[i], kept); });
   }
 }
 

@@ -170,10 +170,13 @@ void emitFinish(Emit &e, const KernelShape &shape, const State &state, OutputRow
   llvm::SmallVector<Values> rows;
   for (int64_t own = 0; own < shape.rows(); ++own) {
     Value at = place.row(e, own / 2, own % 2);
-    Value sum = e.quadSum(state.sum[own]), inverse = inverseOf(e, sum);
+    Value sum = e.quadSum(state.sum[own]);
     rows.push_back(elementsOfRow(shape, state, own));
-    for (Value &v : rows.back())
-      v = e.mulf(v, inverse);
+    if (shape.softmax) {
+      Value inverse = inverseOf(e, sum);
+      for (Value &v : rows.back())
+        v = e.mulf(v, inverse);
+    }
     starts.push_back(e.at(output, to.output.offset(e, at, shape.globalBytes())));
     live.push_back(e.less(e.divide(at, shape.pack), left));
     if (!lse)

@@ -203,6 +203,24 @@ struct ConvertCheck : Pattern<tile::CheckOp> {
   }
 };
 
+struct ConvertSink : Pattern<tile::SinkOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::SinkOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    State state(shape, operands.getState());
+    Descriptor logits = Descriptor::read(e, cast<MemRefType>(op.getLogits().getType()), operands.getLogits());
+    LanePlace place(e, shape);
+    Values own;
+    for (int64_t row = 0; row < shape.rows(); ++row) {
+      Value head = e.modulo(place.row(e, row / 2, row % 2), op.getPack());
+      own.push_back(e.load(e.b.getF32Type(), logits.address(e, {e.add(op.getHead(), e.toIndex(head))})));
+    }
+    emitSink(e, shape, state, own);
+    rewriter.replaceOpWithMultiple(op, {state.registers()});
+    return success();
+  }
+};
+
 struct ConvertFinish : Pattern<tile::FinishOp> {
   using Pattern::Pattern;
   LogicalResult matchAndRewrite(tile::FinishOp op, Adaptor operands,
@@ -294,8 +312,8 @@ struct ConvertSubView : Pattern<memref::SubViewOp> {
 void populateTilePatterns(RewritePatternSet &patterns, TypeConverter &types, const KernelShape &shape) {
   patterns.add<ConvertBuffer, ConvertFetch, ConvertCommit, ConvertAwait, ConvertStart, ConvertRestart, ConvertScore,
                ConvertRegion<tile::ModifyOp, emitModify>, ConvertRegion<tile::MaskOp, emitMask>, ConvertClip,
-               ConvertSoftmax, ConvertAccumulate, ConvertCheck, ConvertFinish, ConvertFinishPartial, ConvertLoad,
-               ConvertDim, ConvertSubView>(types, patterns.getContext(), shape);
+               ConvertSoftmax, ConvertAccumulate, ConvertCheck, ConvertSink, ConvertFinish, ConvertFinishPartial,
+               ConvertLoad, ConvertDim, ConvertSubView>(types, patterns.getContext(), shape);
 }
 
 } // namespace attn::cuda

@@ -421,7 +421,7 @@ func.func private @f() attributes {s = #s}
 
 // Clauses: unknown.
 func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, join, score, mask and schedule}}
+  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, normalizer, join, sink, score, mask and schedule}}
   %o = attn.attention %t, %t, %t offset(3) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
@@ -603,5 +603,50 @@ func.func @f(%t: tensor<?x?x?x64xf32>, %o: tensor<?x?x?x64xf32>, %z: tensor<?x?x
 func.func @f(%t: tensor<?x?x?x64xf32>, %o: tensor<?x?x?x32xf32>, %z: tensor<?x?x?xf32>) {
   // expected-error@+1 {{joined output and output differ in value_dim: 32 (dimension 3 of 'tensor<?x?x?x32xf32>') and 64 (dimension 3 of 'tensor<?x?x?x64xf32>'); make them equal (A15)}}
   %r = attn.attention %t, %t, %t join(%o, %z : tensor<?x?x?x32xf32>, tensor<?x?x?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A16: rank of the sink.
+func.func @f(%t: tensor<?x?x?x64xf32>, %s: tensor<?x?xf32>) {
+  // expected-error@+1 {{sink must be a tensor [heads] of f32, not 'tensor<?x?xf32>' (A16)}}
+  %r = attn.attention %t, %t, %t sink(%s : tensor<?x?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A16: heads of the sink.
+func.func @f(%t: tensor<?x8x?x64xf32>, %s: tensor<4xf32>) {
+  // expected-error@+1 {{sink and query differ in heads: 4 (dimension 0 of 'tensor<4xf32>') and 8 (dimension 1 of 'tensor<?x8x?x64xf32>'); make them equal (A16)}}
+  %r = attn.attention %t, %t, %t sink(%s : tensor<4xf32>) : tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32>, tensor<?x8x?x64xf32> -> tensor<?x8x?x64xf32>
+  return
+}
+
+// -----
+
+// A17: a log-sum-exp without a softmax.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{has lse with normalizer(none), but only the weights of a softmax have a sum to speak of; leave one out (A17)}}
+  %r, %z = attn.attention %t, %t, %t normalizer(none) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>, tensor<?x?x?xf32>
+  return
+}
+
+// -----
+
+// A17: a sink without a softmax.
+func.func @f(%t: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
+  // expected-error@+1 {{has sink with normalizer(sigmoid), but only the weights of a softmax have a sum to speak of; leave one out (A17)}}
+  %r = attn.attention %t, %t, %t normalizer(sigmoid) sink(%s : tensor<?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: a sink without its type.
+func.func @f(%t: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
+  // expected-error@+1 {{sink takes a tensor of logits with its type, as in sink(%logits : tensor<?xf32>)}}
+  %r = attn.attention %t, %t, %t sink(%s) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }

@@ -45,6 +45,18 @@ func.func @join(%q: !t, %k: !t, %v: !t, %km: !t, %vm: !t) -> !t {
   return %o : !t
 }
 
+// A sink, and weights that are not those of a softmax.
+// CHECK-LABEL: func @normalizers
+func.func @normalizers(%q: !t, %k: !t, %v: !t, %s: tensor<?xf32>) -> (!t, !t, !t) {
+  // CHECK-NEXT: attn.attention %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<?xf32>) mask(causal) : tensor
+  %a = attn.attention %q, %k, %v normalizer(softmax) mask(causal) sink(%s : tensor<?xf32>) : !t, !t, !t -> !t
+  // CHECK-NEXT: attn.attention %{{.*}}, %{{.*}}, %{{.*}} scale(5.000000e-01) normalizer(sigmoid) : tensor
+  %b = attn.attention %q, %k, %v normalizer(sigmoid) scale(0.5) : !t, !t, !t -> !t
+  // CHECK-NEXT: attn.attention %{{.*}}, %{{.*}}, %{{.*}} normalizer(none) mask(causal) : tensor
+  %c = attn.attention %q, %k, %v normalizer(none) mask(causal) : !t, !t, !t -> !t
+  return %a, %b, %c : !t, !t, !t
+}
+
 // No clause; grouped heads; value_dim differs from head_dim; a negative scale that is not f64.
 // CHECK-LABEL: func @plain
 func.func @plain(%q: tensor<2x8x100x64xbf16>, %k: tensor<2x2x300x64xbf16>, %v: tensor<2x2x300x32xbf16>) -> tensor<2x8x100x32xbf16> {

@@ -570,3 +570,21 @@ func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %out: memref<?x64xf32>, %fl
   }
   return
 }
+
+// -----
+
+// T24: a state without a sum.
+func.func @f(%s: !attn_tile.state<16, 64, 64, sigmoid>, %logits: memref<?xf32>, %h: index) {
+  // expected-error@+1 {{its state '!attn_tile.state<16, 64, 64, sigmoid>' has no sum of weights to add to (T24)}}
+  %r = attn_tile.sink %s, %logits[%h] : <16, 64, 64, sigmoid>, memref<?xf32>
+  return
+}
+
+// -----
+
+// T24: logits.
+func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %logits: memref<?xf16>, %h: index) {
+  // expected-error@+1 {{logits must be a memref of rank 1 of f32, not 'memref<?xf16>' (T24)}}
+  %r = attn_tile.sink %s, %logits[%h] : <16, 64, 64, log2>, memref<?xf16>
+  return
+}

@@ -38,6 +38,7 @@ func.func @tile(%scratch: memref<?xf32>, %q: memref<?x64xf32>, %k: memref<?x64xf
 // CHECK:         attn_tile.check %{{.+}} : <16, -1, -1, log2>
 // CHECK:         attn_tile.restart %{{.+}} : <16, -1, -1, log2>
 // CHECK:         attn_tile.softmax exact %{{.+}} : <64 by 16>, <16, -1, -1, log2>
+// CHECK:         attn_tile.sink %{{.+}}, %{{.+}}[%{{.+}}] : <16, -1, -1, log2>, memref<?xf32>
 // CHECK:         attn_tile.finish %{{.+}}, %{{.+}}[%{{.+}}] lse(%{{.+}} : memref<?xf32>) : <16, -1, -1, log2>, memref<?x?xbf16>
 // CHECK:         attn_tile.finish %{{.+}}, %{{.+}}[%{{.+}}] : <16, -1, -1, log2>, memref<?x?xbf16>
 // CHECK:         attn_tile.finish_partial %{{.+}}, %{{.+}}[%{{.+}}] rows(%{{.+}}) : <16, -1, -1, log2>, memref<?xf32>
@@ -47,7 +48,8 @@ func.func @ends(%state: !attn_tile.state<16, -1, -1, log2>, %second: !attn_tile.
   %lost = attn_tile.check %state : <16, -1, -1, log2>
   %again = attn_tile.restart %state : <16, -1, -1, log2>
   %weights, %summed = attn_tile.softmax exact %tile, %again : <64 by 16>, <16, -1, -1, log2>
-  attn_tile.finish %summed, %out[%i] lse(%floats : memref<?xf32>) : <16, -1, -1, log2>, memref<?x?xbf16>
+  %sunk = attn_tile.sink %summed, %floats[%i] : <16, -1, -1, log2>, memref<?xf32>
+  attn_tile.finish %sunk, %out[%i] lse(%floats : memref<?xf32>) : <16, -1, -1, log2>, memref<?x?xbf16>
   attn_tile.finish %second, %out[%i] : <16, -1, -1, log2>, memref<?x?xbf16>
   attn_tile.finish_partial %third, %floats[%i] rows(%i) : <16, -1, -1, log2>, memref<?xf32>
   return %lost : i1

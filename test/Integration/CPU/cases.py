@@ -355,6 +355,32 @@ def join(s):
         s.check(f"union: {mask}", attention(mask, lse=True, **more), ["H=2,N=700,D=32", "N=1,D=8", "N=97,M=300,D=16"])
 
 
+def normalizers(s, *options):
+    """Sinks (far away, -inf, counted once over parts, with what is joined and in unions) and weights without a softmax."""
+    soft = index_region(["%c = arith.constant 2.0 : f32", "%x = arith.mulf %s, %c : f32", "attn.yield %x : f32"])
+    z = "tensor<?xf32>"
+    late = "causal and not window(left = 20)"
+    for element in ("f32", "f16"):
+        for score in ("", soft):
+            for mask in ("", "causal", late, "same_column(width = 5)") if element == "f32" else ("causal",):
+                sink = attention(mask, score, lse=True, element=element, sink=f"%z : {z}", args=f"%z: {z}", dim=40)
+                s.check(f"{element}, '{mask}'", sink, ["B=2,H=4,Hkv=2,N=65,M=130", "N=1,M=3", "N=5,M=0"], *options)
+                s.check(f"{element}, '{mask}', split keys", sink, ["N=3,M=900", "N=40,M=300"], "--split=64", *options)
+                for name in ("sigmoid", "none"):
+                    s.check(f"{element}, {name}, '{mask}'", attention(mask, score, element=element, normalizer=name, dim=40), ["B=2,H=4,Hkv=2,N=65,M=130", "N=1,M=3"], *options)
+    t = "tensor<?x?x?x40xf32>"
+    for mask in ("causal", late):
+        both = attention(mask, lse=True, dim=40, sink=f"%z : {z}", join=f"%o0, %z0 : {t}, tensor<?x?x?xf32>",
+                         args=f"%z: {z}, %o0: {t}, %z0: tensor<?x?x?xf32>")
+        s.check(f"joined, '{mask}'", both, ["B=2,H=2,N=65,M=130", "N=3,M=0"], *options)
+        s.check(f"joined, '{mask}', split keys", both, "N=3,M=900", "--split=64", *options)
+    given = attention("causal", lse=True, dim=8, sink=f"%z : {z}", args=f"%z: {z}")
+    for number, logits in enumerate(([-INF, INF], [3e38, -3e38], [-100.0, 100.0])):
+        files = {"z": write_npy(s.path(f"s{number}.npy"), "f", [2], logits)}
+        s.check(f"logits {logits}", given, ["B=1,H=2,N=33,M=70", "B=1,H=2,N=4,M=700"], *options, files=files)
+    s.check("union", attention("causal and (window(left = 40) or stride(size = 64))", lse=True, dim=32, sink=f"%z : {z}", args=f"%z: {z}"), "H=2,N=700", *options)
+
+
 def steps(s, *options):
     """Rows gathered (-1: no row, groups of heads, numbers alone) and parts merged (empty ones, NaN in empty ones, far apart)."""
     for kind, width in (("f32", "?"), ("f32", "40"), ("f16", "?"), ("bf16", "24")):

@@ -55,6 +55,27 @@ def linear(s):
     linear_on(s, EMULATED)
 
 
+def normalizers(s):
+    """Sinks (of parts, of what is joined, far away, of heads that share a tile) and weights without a softmax."""
+    t, z, late = "tensor<?x?x?x40xf16>", "tensor<?xf32>", "causal and not window(left = 20)"
+    sink = dict(sink=f"%z : {z}", args=f"%z: {z}", lse=True)
+    for element, mask, score in (("f32", late, ""), ("f16", "causal", SLOPES.replace("%p", "%z"))):
+        text = attention(mask, score, element=element, dim=40, **sink)
+        s.check(f"{element}, '{mask}'", text, ["B=2,H=4,Hkv=2,N=65,M=130", "N=5,M=0"], EMULATED)
+        s.check(f"{element}, '{mask}', split keys", text, "N=3,M=700", EMULATED, "--split=64")
+        for name in ("sigmoid", "none"):
+            s.check(f"{element}, {name}", attention(mask, element=element, normalizer=name, dim=40), "B=1,H=4,Hkv=2,N=65,M=130", EMULATED)
+    both = attention("causal", lse=True, dim=40, element="f16", sink=f"%z : {z}", join=f"%o0, %z0 : {t}, tensor<?x?x?xf32>",
+                     args=f"%z: {z}, %o0: {t}, %z0: tensor<?x?x?xf32>")
+    s.check("joined", both, ["B=2,H=2,N=35,M=70", "N=3,M=0"], EMULATED)
+    for number, logits in enumerate(([-INF, INF], [-100.0, 100.0])):
+        files = {"z": write_npy(s.path(f"z{number}.npy"), "f", [2], logits)}
+        s.check(f"logits {logits}", attention("causal", dim=8, **sink), "B=1,H=2,N=33,M=70", EMULATED, files=files)
+    packed = attention("causal", align="bottom_right", lse=True, element="f16", dim=64, heads=8, key_heads=2, queries=1,
+                       sink="%z : tensor<8xf32>", args="%z: tensor<8xf32>")
+    s.check("heads of one tile", packed, ["B=2,M=70", "B=1,M=600"], EMULATED)
+
+
 def head_dims(s):
     """Any head_dim to 256, value dimensions of their own; tiles shrink as they grow."""
     for element in ("bf16", "f16", "f32"):

@@ -55,31 +55,40 @@ public:
     StringRef name;
     SMLoc loc = parser.getCurrentLocation();
     llvm::SmallDenseSet<StringRef> seen;
-    while (succeeded(parser.parseOptionalKeyword(&name, {"scale", "align", "join", "score", "mask", "schedule"}))) {
+    while (succeeded(parser.parseOptionalKeyword(&name, kClauses))) {
       if (!seen.insert(name).second)
         return parser.emitError(loc) << "the clause '" << name << "' is given twice";
       if (parseClause(name))
         return failure();
       loc = parser.getCurrentLocation();
     }
-    if (succeeded(parser.parseOptionalKeyword(&name)))
-      return parser.emitError(loc) << "unknown clause '" << name
-                                   << "'; known are scale, align, join, score, mask and schedule";
+    if (succeeded(parser.parseOptionalKeyword(&name))) {
+      InFlightDiagnostic error = parser.emitError(loc) << "unknown clause '" << name << "'; known are ";
+      llvm::interleaveComma(ArrayRef(kClauses).drop_back(), error);
+      return error << " and " << ArrayRef(kClauses).back();
+    }
     return parser.parseOptionalAttrDict(result.attributes);
   }
 
   SmallVector<Value, 2> joined; // output and log-sum-exp, or none
+  SmallVector<Value, 1> sink;   // or none
 
 private:
+  static constexpr StringRef kClauses[] = {"scale", "align", "normalizer", "join", "sink", "score", "mask", "schedule"};
+
   ParseResult parseClause(StringRef name) {
     if (name == "scale")
       return parseScale();
     if (name == "align")
-      return parseAlign();
+      return parseEnum<AlignAttr, Align>("align", "bottom_right");
+    if (name == "normalizer")
+      return parseEnum<NormalizerAttr, Normalizer>("normalizer", "sigmoid");
     if (name == "score")
       return parseScore();
     if (name == "join")
       return parseJoin();
+    if (name == "sink")
+      return parseSink();
     return name == "mask" ? parseMask() : parseSchedule();
   }
 
@@ -108,6 +117,20 @@ private:
     if (parser.parseTypeList(types) || close("join"))
       return failure();
     return parser.resolveOperands(operands, types, loc, joined);
+  }
+
+  ParseResult parseSink() {
+    SMLoc loc = parser.getCurrentLocation();
+    OpAsmParser::UnresolvedOperand operand;
+    Type type;
+    StringRef example = "sink(%logits : tensor<?xf32>)";
+    if (open(example) || parser.parseOperand(operand))
+      return failure();
+    if (parser.parseOptionalColon())
+      return parser.emitError(loc) << "sink takes a tensor of logits with its type, as in " << example;
+    if (parser.parseType(type) || close("sink"))
+      return failure();
+    return parser.resolveOperand(operand, type, sink);
   }
 
   ParseResult parseScore() {
@@ -144,13 +167,14 @@ private:
     return close("scale");
   }
 
-  ParseResult parseAlign() {
-    if (open("align(bottom_right)"))
+  template <typename AttrT, typename EnumT>
+  ParseResult parseEnum(StringRef clause, StringRef example) {
+    if (open((clause + "(" + example + ")").str()))
       return failure();
-    FailureOr<Align> align = FieldParser<Align>::parse(parser);
-    if (failed(align) || close("align"))
+    FailureOr<EnumT> value = FieldParser<EnumT>::parse(parser);
+    if (failed(value) || close(clause))
       return failure();
-    result.addAttribute("align", AlignAttr::get(parser.getContext(), *align));
+    result.addAttribute(clause, AttrT::get(parser.getContext(), *value));
     return success();
   }
 
@@ -189,8 +213,9 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
     return failure();
   result.addTypes(results);
   result.addOperands(clauses.joined);
-  int32_t one = clauses.joined.empty() ? 0 : 1;
-  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, one, one};
+  result.addOperands(clauses.sink);
+  int32_t joined = clauses.joined.empty() ? 0 : 1, sink = clauses.sink.size();
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, joined, joined, sink};
   return success();
 }
 
@@ -199,7 +224,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query, 
   state.addTypes(output);
   state.addRegion();
   state.addRegion();
-  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0};
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0, 0};
 }
 
 //===----------------------------------------------------------------------===//
@@ -234,14 +259,19 @@ void AttentionOp::print(OpAsmPrinter &p) {
   }
   if (getAlign() != Align::TopLeft)
     p << " align(" << stringifyAlign(getAlign()) << ')';
+  if (!isSoftmax())
+    p << " normalizer(" << stringifyNormalizer(getNormalizer()) << ')';
   if (Value output = getJoinedOutput())
     p << " join(" << output << ", " << getJoinedLse() << " : " << output.getType() << ", " << getJoinedLse().getType()
       << ')';
+  if (Value sink = getSink())
+    p << " sink(" << sink << " : " << sink.getType() << ')';
   printScore(p, getScore());
   printMask(p, getMask());
   if (ScheduleAttr schedule = getScheduleAttr())
     p << " schedule(" << schedule << ')';
-  p.printOptionalAttrDict((*this)->getAttrs(), {"scale", "align", "schedule", getOperandSegmentSizeAttr()});
+  p.printOptionalAttrDict((*this)->getAttrs(),
+                          {"scale", "align", "normalizer", "schedule", getOperandSegmentSizeAttr()});
   p << " : " << ValueRange(inputs).getTypes() << " -> " << getResultTypes();
 }
 

@@ -121,6 +121,21 @@ static LogicalResult verifyJoined(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyNormalizer(AttentionOp op) {
+  if (op.getSink()) {
+    auto sink = cast<RankedTensorType>(op.getSink().getType());
+    if (sink.getRank() != 1 || !sink.getElementType().isF32())
+      return op.emitOpError() << "sink must be a tensor [heads] of f32, not " << sink << " (A16)";
+    if (failed(verifyEqual(op, "heads", {"sink", sink, 0}, {"query", op.getQueryType(), Heads}, "(A16)")))
+      return failure();
+  }
+  StringRef extra = op.getLse() ? "lse" : op.getJoinedLse() ? "join" : op.getSink() ? "sink" : "";
+  if (op.isSoftmax() || extra.empty())
+    return success();
+  return op.emitOpError() << "has " << extra << " with normalizer(" << stringifyNormalizer(op.getNormalizer())
+                          << "), but only the weights of a softmax have a sum to speak of; leave one out (A17)";
+}
+
 static LogicalResult verifyLimits(AttentionOp op) {
   for (auto [name, type] :
        {std::pair<StringRef, RankedTensorType>("query", op.getQueryType()), {"value", op.getValueType()}}) {
@@ -140,7 +155,8 @@ static LogicalResult verifyLimits(AttentionOp op) {
 
 LogicalResult AttentionOp::verify() {
   return failure(failed(verifyRanks(*this)) || failed(verifyElementTypes(*this)) || failed(verifyInputs(*this)) ||
-                 failed(verifyResults(*this)) || failed(verifyJoined(*this)) || failed(verifyLimits(*this)));
+                 failed(verifyResults(*this)) || failed(verifyJoined(*this)) || failed(verifyNormalizer(*this)) ||
+                 failed(verifyLimits(*this)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -147,13 +147,17 @@ bool attn::tile::agree(Type tensor, Type memref) {
 static attn::AttentionTensors tensorsOf(LaunchOp op) {
   OperandRange inputs = op.getInputs();
   ResultRange outputs = op.getOutputs();
-  return {inputs[0],
-          inputs[1],
-          inputs[2],
-          outputs[0],
-          outputs.size() > 1 ? Value(outputs[1]) : Value(),
-          op.getJoinedOutput(),
-          op.getJoinedLse()};
+  attn::AttentionTensors tensors{inputs[0],
+                                 inputs[1],
+                                 inputs[2],
+                                 outputs[0],
+                                 outputs.size() > 1 ? Value(outputs[1]) : Value(),
+                                 op.getJoinedOutput(),
+                                 op.getJoinedLse(),
+                                 {}};
+  for (int64_t input : op.getPerHead().value_or(ArrayRef<int64_t>()))
+    tensors.perHead.push_back(inputs[input]);
+  return tensors;
 }
 
 SmallVector<attn::ExtentTie> LaunchOp::getExtentTies() { return tensorsOf(*this).getExtentTies(); }
@@ -179,6 +183,11 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << " outputs, but the task of " << getKernelAttr() << " takes " << memrefs.size()
                          << " tensors, " << members
                          << " of them bitmaps; pass query, key, value and what is captured (T8)";
+  for (int64_t input : getPerHead().value_or(ArrayRef<int64_t>()))
+    if (input < 3 || input >= int64_t(getInputs().size()) ||
+        cast<RankedTensorType>(getInputs()[input].getType()).getRank() < 1)
+      return emitOpError() << "per_head names input " << input
+                           << ", which is no captured tensor with a first dimension (T8)";
   for (auto [tensor, memref] : llvm::zip(tensors, memrefs))
     if (!agree(tensor, memref))
       return emitOpError() << tensor << " cannot be " << memref << ", which the task of " << getKernelAttr()

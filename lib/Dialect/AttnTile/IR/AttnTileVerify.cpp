@@ -155,6 +155,16 @@ LogicalResult StartOp::verify() {
                  failed(verifyStateUses(*this)));
 }
 
+LogicalResult SinkOp::verify() {
+  auto type = dyn_cast<MemRefType>(getLogits().getType());
+  if (!type || type.getRank() != 1 || !type.getElementType().isF32())
+    return emitOpError() << "logits must be a memref of rank 1 of f32, not " << getLogits().getType() << " (T24)";
+  ScoreUnit unit = getState().getType().getUnit();
+  if (unit != ScoreUnit::Log2 && unit != ScoreUnit::Natural)
+    return emitOpError() << "its state " << getState().getType() << " has no sum of weights to add to (T24)";
+  return failure(failed(verifyPositive(*this, "pack", getPack())) || failed(verifyStateUses(*this)));
+}
+
 LogicalResult FinishOp::verify() {
   if (failed(verifyStateUses(*this)) ||
       failed(verifyMatrix(*this, "output", getOutput(), getState().getType().getValueDim(), /*heads=*/true)))
@@ -216,7 +226,7 @@ static LogicalResult verifyRegionOp(OpT op) {
 
 LogicalResult ModifyOp::verify() {
   auto score = getTile().getDefiningOp<ScoreOp>();
-  if (score && score.getState().getType().getUnit() != ScoreUnit::Natural)
+  if (score && score.getState().getType().getUnit() == ScoreUnit::Log2)
     return emitOpError()
            << "its scores are in the unit of " << score.getState().getType()
            << ", but a score region speaks of natural units; make the states of this task natural, and leave "

@@ -6,6 +6,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "attn/Dialect/Attn/IR/AttnEnums.td"
 
 def Attn_AlignAttr : EnumAttr<Attn_Dialect, Attn_Align, "align">;
+def Attn_NormalizerAttr : EnumAttr<Attn_Dialect, Attn_Normalizer, "normalizer">;
 
 class Attn_Size<string default, string desc> : DefaultValuedParameter<"int64_t", default, desc>;
 

@@ -19,15 +19,15 @@ def Attn_ScaleAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "floa
 def Attn_AttentionOp : Attn_Op<"attention", [
     Pure, SingleBlock, AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
     DeclareOpInterfaceMethods<CompiledOpInterface>]> {
-  let summary = "Softmax attention over the keys that a predicate keeps";
+  let summary = "Attention over the keys that a predicate keeps";
   let description = [{
     For every batch b, query head h and query row r with position i (`align`), over all key positions j:
 
     ```
     s[j]   = score(scale * sum_d query[b, h, r, d] * key[b, h floordiv (Hq / Hkv), j, d], b, h, i, j)
     w[j]   = exp(s[j]) where mask(b, h, i, j), else exactly 0
-    output = sum_j w[j] * value[b, h floordiv (Hq / Hkv), j, :] / sum_j w[j]
-    lse    = log(sum_j w[j])
+    output = sum_j w[j] * value[b, h floordiv (Hq / Hkv), j, :] / (sum_j w[j] + exp(sink[h]))
+    lse    = log(sum_j w[j] + exp(sink[h]))
     ```
 
     Shapes: query [B, Hq, N, D], key [B, Hkv, M, D], value [B, Hkv, M, Dv], output [B, Hq, N, Dv], lse [B, Hq, N] in f32 with the
@@ -53,13 +53,15 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     membership of j and i; `in_table(%lists : type)` inside `blocked` is membership of the key block in the list of the query block.
 
     `join(%o, %z)` takes the output and the log-sum-exp of an attention of the same queries over other keys: both sets of keys share one
-    softmax. So a memory, global tokens or another round are attentions that follow each other, and a sink is an output of 0 with
-    its logit. A log-sum-exp of -inf joins nothing.
+    softmax. So a memory, global tokens or another round are attentions that follow each other. A log-sum-exp of -inf joins nothing.
 
     ```mlir
     %m, %z = attn.attention %q, %km, %vm : !t, !t, !t -> !t, tensor<?x?x?xf32>
     %o = attn.attention %q, %k, %v join(%m, %z : !t, tensor<?x?x?xf32>) mask(causal) : !t, !t, !t -> !t
     ```
+
+    `sink(%s)` adds exp(s[h]) to the sum of weights, the logit of a key of its own whose value is 0; a logit of 0 is the "softmax off
+    by one". `normalizer(sigmoid)` and `normalizer(none)` make weights 1 / (1 + exp(-s[j])) and s[j], and nothing is divided.
 
     Numerics: products, softmax and sums in f32 whatever the element type. A masked key takes no part, not even by a NaN in its
     row. A score of -inf counts as masked, +inf as the largest finite number. A row that keeps nothing gives output 0 and lse -inf.
@@ -79,13 +81,16 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     - A12: a value from outside is a captured tensor, read by tensor.extract, tensor.dim or a predicate, or a scalar constant
     - A13: captured tensors are ranked, of such scalars
     - A15: what is joined has the types of output and lse
+    - A16: sink is [Hq] of query, in f32
+    - A17: only a softmax has a log-sum-exp: with another normalizer there is no lse, and nothing is joined and no sink added
 
     Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
   }];
   let arguments = (ins
     AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
-    Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse,
+    Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse, Optional<AnyRankedTensor>:$sink,
     OptionalAttr<Attn_ScaleAttr>:$scale,
+    DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer,
     DefaultValuedAttr<Attn_AlignAttr, "::attn::Align::TopLeft">:$align,
     OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let results = (outs AnyRankedTensor:$output, Optional<AnyRankedTensor>:$lse);
@@ -110,6 +115,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     ::mlir::RankedTensorType getKeyType() { return ::llvm::cast<::mlir::RankedTensorType>(getKey().getType()); }
     ::mlir::RankedTensorType getValueType() { return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()); }
     ::mlir::RankedTensorType getOutputType() { return ::llvm::cast<::mlir::RankedTensorType>(getOutput().getType()); }
+
+    bool isSoftmax() { return getNormalizer() == ::attn::Normalizer::Softmax; }
 
     /// Adds the block with its arguments (b, h, i, j), or (s, b, h, i, j), to an empty region, without a terminator.
     ::mlir::Block *addMaskBlock();

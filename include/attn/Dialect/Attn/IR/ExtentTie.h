@@ -60,6 +60,7 @@ struct StepWork {
 /// The tensors of an attention; null where there is none.
 struct AttentionTensors {
   mlir::Value query, key, value, output, lse, joinedOutput, joinedLse;
+  llvm::SmallVector<mlir::Value, 1> perHead; // of query heads in their first dimension
 
   llvm::SmallVector<ExtentTie> getExtentTies() const;
   llvm::SmallVector<mlir::Value> getContiguous() const;

@@ -32,9 +32,11 @@ def AttnTile_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
 }
 
-def AttnTile_ScoreUnit : I32Enum<"ScoreUnit", "what a difference of 1 between two scores means", [
-    I32EnumCase<"Log2", 0, "log2">,      // a factor of 2 between their weights
-    I32EnumCase<"Natural", 1, "natural"> // a factor of e
+def AttnTile_ScoreUnit : I32Enum<"ScoreUnit", "what a score means for its weight", [
+    I32EnumCase<"Log2", 0, "log2">,       // a difference of 1 is a factor of 2
+    I32EnumCase<"Natural", 1, "natural">, // a difference of 1 is a factor of e
+    I32EnumCase<"Sigmoid", 2, "sigmoid">, // it is 1 / (1 + e^-s)
+    I32EnumCase<"Weight", 3, "weight">    // it is s
   ]> {
   let cppNamespace = "::attn::tile";
 }
@@ -64,6 +66,9 @@ def AttnTile_StateType : AttnTile_Type<"State", "state"> {
     states of a kernel with one are `natural`, and the factor log2 e comes behind the region. The unit holds for all that
     comes of a state: `finish` gives the log-sum-exp in natural units from either, `finish_partial` stores m in the unit of
     the state, of `log2` a quarter, which never overflows (`natural_partials` of the kernel tells the runtime which it is).
+
+    Scores in `sigmoid` and `weight` are natural, but say what a weight is by themselves: such a state has no reference and no sum,
+    `finish` divides by nothing, and there are no partial results.
 
     - T2: a state has at least 1 query; dim and valueDim are at least 1, or -1
   }];

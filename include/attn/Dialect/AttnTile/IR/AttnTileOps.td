@@ -52,16 +52,18 @@ def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, AttrSizedOperandSegments, D
   let description = [{
     Operands are query, key, value, then the captured tensors in the order of the kernel's task function; results are the
     output and, where asked for, the log-sum-exp. With `join`, an output and a log-sum-exp over other keys take part in the
-    softmax: the runtime merges them with the partial results of the tasks.
+    softmax: the runtime merges them with the partial results of the tasks. The inputs that `per_head` numbers have the query heads
+    as their first dimension.
 
     - T8: `kernel` is an attn_tile.kernel; its task function takes memrefs of these inputs and outputs, and one more for each
       of its tables of members
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs,
-                       Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse);
+                       Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse,
+                       OptionalAttr<DenseI64ArrayAttr>:$per_head);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` (`join` `(` $joinedOutput^ `,` $joinedLse `:` type($joinedOutput) `,` type($joinedLse) `)`)?
+    $kernel `(` $inputs `)` (`per_head` `(` $per_head^ `)`)? (`join` `(` $joinedOutput^ `,` $joinedLse `:` type($joinedOutput) `,` type($joinedLse) `)`)?
     attr-dict `:` functional-type($inputs, $outputs)
   }];
 }
@@ -182,7 +184,7 @@ def AttnTile_ModifyOp : AttnTile_RegionOp<"modify"> {
     - T14: the region takes these arguments
     - T15: it yields f32 (`modify`) or i1 (`mask`)
     - T16: it holds arith and math ops on scalars, memref.load and memref.dim
-    - T17: the scores that a score region gets are of a `natural` state
+    - T17: the scores that a score region gets are of a state that is not `log2`
   }];
 }
 
@@ -202,7 +204,7 @@ def AttnTile_YieldOp : AttnTile_Op<"yield", [Pure, Terminator, ReturnLike,
 def AttnTile_SoftmaxOp : AttnTile_Op<"softmax", [AllTypesMatch<["state", "result"]>, AllTypesMatch<["scores", "weights"]>]> {
   let summary = "Weights of the scores of a tile against the reference m, added to the sum";
   let description = [{
-    The weight is 2^(s - m) or e^(s - m), as the unit of the state says.
+    The weight is 2^(s - m) or e^(s - m), or without any reference what the unit of the state says.
 
     Lazy (the default): m stays as it is unless weights of the tile would be huge, by a measure of the target; then m becomes
     the largest score so far, sum and output are rescaled, and the weights are those against the new m. Scores beyond f32 may
@@ -241,6 +243,20 @@ def AttnTile_CheckOp : AttnTile_Op<"check"> {
   let arguments = (ins AttnTile_StateType:$state);
   let results = (outs I1:$lost);
   let assemblyFormat = "$state attr-dict `:` type($state)";
+}
+
+def AttnTile_SinkOp : AttnTile_Op<"sink", [AllTypesMatch<["state", "result"]>]> {
+  let summary = "Add a logit to the sum of weights, as a key would whose value is 0";
+  let description = [{
+    The logit, in natural units, is `logits[head]`; of a tile with `pack` = p, row r has that of head `head` + r mod p. Of the parts of
+    split keys one adds it.
+
+    - T24: the state is of a softmax, `log2` or `natural`; logits are a memref of rank 1 of f32
+  }];
+  let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$logits, Index:$head, DefaultValuedAttr<I64Attr, "1">:$pack);
+  let results = (outs AttnTile_StateType:$result);
+  let assemblyFormat = "$state `,` $logits `[` $head `]` attr-dict `:` type($state) `,` type($logits)";
+  let hasVerifier = 1;
 }
 
 def AttnTile_FinishOp : AttnTile_Op<"finish"> {
