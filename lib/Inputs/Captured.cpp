@@ -201,7 +201,7 @@ int64_t getCapturedExtent(Value tensor, unsigned dim, const ExtentTable &table) 
   int64_t extent = -1;
   for (Operation *user : tensor.getUsers())
     extent = std::max(extent, getExtentForUse(user, tensor, dim, table));
-  return extent < 0 ? kSmall : extent;
+  return extent < 0 ? kSmall : std::min<int64_t>(extent, INT32_MAX); // as extents are below 2^31
 }
 
 Filling getFilling(Value tensor, const ExtentTable &table) {

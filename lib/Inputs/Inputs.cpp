@@ -87,7 +87,8 @@ llvm::Error checkMemory(func::FuncOp func, const ExtentTable &table) {
     auto type = cast<RankedTensorType>(argument.getType());
     double own = type.getElementType().isIndex() ? 8 : type.getElementType().getIntOrFloatBitWidth() / 8.0;
     for (unsigned d = 0; d < unsigned(type.getRank()); ++d)
-      own *= double(std::max<int64_t>(table.get(argument, d), 0));
+      own *=
+          double(table.get(argument, d) >= 0 ? table.get(argument, d) : inputs::getCapturedExtent(argument, d, table));
     bytes += own;
     if (own > most)
       largest = name, most = own;

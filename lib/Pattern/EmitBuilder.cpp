@@ -1,7 +1,7 @@
 //===- EmitBuilder.cpp - An interval reading as IR ------------------------===//
 
 #include "EmitBuilder.h"
-#include "attn/Pattern/Division.h"
+#include "attn/Pattern/GuardInteger.h"
 #include "attn/Runtime/Abi.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -220,7 +220,7 @@ Interval EmitBuilder::readPoint(Operation *op, ArrayRef<Interval> operands, Boun
       value = arith::TruncIOp::create(builder, loc, type, value);
     mapping.map(operand, value);
   }
-  Value result = guardDivision(builder, builder.clone(*op, mapping));
+  Value result = guardInteger(builder, builder.clone(*op, mapping));
   Type type = result.getType();
   if (type.isInteger(1))
     result = toValue(fromTruth(result));

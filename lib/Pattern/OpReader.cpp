@@ -150,6 +150,13 @@ std::optional<int64_t> OpReader::getPositiveConstant(Value value) {
   return std::nullopt;
 }
 
+/// A shift by more bits than a number has is 0, not a product or quotient.
+static bool isShiftAmount(const LinearForm &amount, Operation *op) {
+  Type type = op->getResult(0).getType();
+  int64_t bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  return amount.isConstant() && amount.constant >= 0 && amount.constant < std::min<int64_t>(bits, 62);
+}
+
 /// The form of an integer op by the mathematical meaning; the caller sees to it that the result fits its type.
 std::optional<LinearForm> OpReader::readLinear(Operation *op) {
   APInt constant;
@@ -163,7 +170,7 @@ std::optional<LinearForm> OpReader::readLinear(Operation *op) {
     return readProduct(op->getOperand(0), op->getOperand(1));
   if (isa<arith::ShLIOp, index::ShlOp>(op)) {
     LinearForm amount = getForm(op->getOperand(1));
-    if (amount.isConstant() && amount.constant >= 0 && amount.constant < 62)
+    if (isShiftAmount(amount, op))
       return linearSum(getForm(op->getOperand(0)), int64_t(1) << amount.constant, {}, 0);
     return std::nullopt;
   }
@@ -205,7 +212,7 @@ std::optional<LinearForm> OpReader::readDivision(Operation *op) {
   LinearForm amount = getForm(divisor);
   bool natural = isNonNegative(op->getOperand(0));
   if (isa<arith::ShRSIOp, index::ShrSOp>(op) || (natural && isa<arith::ShRUIOp, index::ShrUOp>(op))) {
-    if (amount.isConstant() && amount.constant >= 0 && amount.constant < 62)
+    if (isShiftAmount(amount, op))
       return atoms.floorDiv(dividend, int64_t(1) << amount.constant);
     return std::nullopt;
   }

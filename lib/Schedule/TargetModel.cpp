@@ -148,6 +148,10 @@ FailureOr<TargetModel> TargetModel::get(StringRef given, StringRef triple, std::
   if (failed(addFeatures(model, *neutral, ArrayRef(parts).drop_front(), error)))
     return failure();
   std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(parsed, model.cpu, model.features));
+  if (parsed.isX86() && !info->checkFeatures("+64bit")) {
+    error = "'" + model.cpu + "' has no 64-bit mode; kernels are for 64-bit machines, from --cpu=x86-64 on";
+    return failure();
+  }
   setForm(model, *info);
   setInstructions(model, *info);
   setCore(model, cpu == "native" ? llvm::sys::getHostCPUName() : cpu);

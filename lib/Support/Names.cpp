@@ -83,8 +83,10 @@ bool isAttention(Operation *op) { return op->getName().getStringRef() == Attenti
 
 bool isLogSumExp(Value value) {
   auto result = dyn_cast<OpResult>(value);
-  return result && result.getResultNumber() == 1 &&
-         (isAttention(result.getOwner()) || result.getOwner()->getName().getStringRef() == "attn.merge");
+  if (!result || result.getResultNumber() != 1)
+    return false;
+  StringRef op = result.getOwner()->getName().getStringRef();
+  return isAttention(result.getOwner()) || op == "attn.merge" || op == "attn_tile.launch";
 }
 
 /// What a result is called before numbering.

@@ -269,10 +269,10 @@ private:
     }
     int64_t partial = all - counts[kEmpty] - counts[kFull];
     std::string size = formatv("One block is {0} x {1} pairs.", maps[0]->queryTokens, maps[0]->keyTokens);
-    entry({kColours[kFull]}, "full: all pairs attend, computed without a mask", counts[kFull], all, "blocks");
+    entry({kColours[kFull]}, "full: all pairs attend", counts[kFull], all, "blocks");
     entry({kColours[kQuarter], kColours[kHalf], kColours[kThreeQuarters], kColours[kMost]},
           "partial: up to 1/4, 1/2, 3/4, almost all attend", partial, all, "blocks");
-    entry({kColours[kEmpty]}, "empty: no pair attends, never looked at", counts[kEmpty], all, "blocks");
+    entry({kColours[kEmpty]}, "empty: no pair attends", counts[kEmpty], all, "blocks");
     painter.text(kMargin, y += 20, size, 12, kSoft);
   }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Task.h"
-#include "attn/Pattern/Division.h"
+#include "attn/Pattern/GuardInteger.h"
 #include "attn/Pattern/Expand.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -197,7 +197,7 @@ void RegionFiller::lower() {
     if (isOpTriviallyDead(&op))
       op.erase();
   for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
-    guardDivision(b, &op);
+    guardInteger(b, &op);
 }
 
 // What the region reads from outside becomes an operand and a block argument; constants are copied into it.

@@ -125,8 +125,8 @@ Error readOptions(const Options &given, attn::RunOptions &options) {
   options.guard = given.guard;
   if (Error error = readTarget(given, options))
     return error;
-  if (given.threads < 0)
-    return fail("--threads=" + Twine(given.threads) + " should be at least 1");
+  if (given.threads < 0 || given.threads > 1024)
+    return fail("--threads=" + Twine(given.threads) + " should be at least 1, and at most 1024");
   if (given.bench.getNumOccurrences()) {
     options.benchSeconds = 1;
     if (!given.bench.empty() && (StringRef(given.bench).getAsDouble(options.benchSeconds) ||

@@ -87,6 +87,23 @@ def score_before_mask(s):
                     grid((1, 65, 130), (65, 130), ",H=2"))
 
 
+def shifts(s):
+    """A shift by a negative number, or by all bits and more, is 0 in masks and scores, on every CPU."""
+    amounts = {"distance": ["%a = arith.subi %i, %j : index"], "far": ["%a = arith.addi %j, %c60 : index"],
+               "all bits": ["%a = arith.constant 64 : index"], "one less": ["%a = arith.constant 63 : index"]}
+    for op in ("shli", "shrsi", "shrui"):
+        for kind, lines in amounts.items():
+            for number in ("%c1", "%j", "%m"):
+                mask = index_region(["%m = arith.subi %j, %c60 : index", *lines, f"%x = arith.{op} {number}, %a : index",
+                                     "%y = arith.cmpi slt, %x, %c1 : index", "attn.yield %y : i1"], (1, 60))
+                s.check(f"{op} of {number} by {kind}", attention(mask, lse=True), "H=1,N=90,D=8")
+    narrow = index_region(["%n = arith.index_cast %j : index to i32", "%c40 = arith.constant 40 : i32", "%x = arith.shli %n, %c40 : i32",
+                           "%z = arith.shrsi %n, %n : i32", "%w = arith.addi %x, %z : i32", "%f = arith.sitofp %w : i32 to f32",
+                           "%y = arith.addf %s, %f : f32", "attn.yield %y : f32"])
+    for cpu in ("native", "x86-64-v3", "x86-64"):
+        s.check(f"scores, i32, {cpu}", attention("", narrow, lse=True), "H=1,N=90,D=8", f"--cpu={cpu}")
+
+
 def poisoned_keys(s):
     """C2: nothing of a masked key reaches a row, not even a NaN or an infinity in k or v."""
     for bad in (float("nan"), INF):
