@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Task.h"
-#include "attn/Pattern/GuardInteger.h"
 #include "attn/Pattern/Expand.h"
+#include "attn/Pattern/GuardInteger.h"
 #include "mlir/Dialect/Index/IR/IndexOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -9,10 +9,10 @@ namespace attn {
 /// Tasks on the calling thread, on OpenMP threads, or as kernels of a device (attn/Runtime/Device.h).
 enum class RuntimeForm { Serial, Threads, Device };
 
-/// A module that defines attn_call, attn_range and attn_forget_memory (hidden) and attn_last_error and attn_plan_free (weak, exported).
-/// Its code is generic LP64 code without target intrinsics; the linker of the object sets triple and data layout, drops
-/// the "target-cpu" and "target-features" attributes and internalises what is not exported. It calls libc; with threads
-/// OpenMP too (__kmpc_*), for a device the functions of Device.h.
+/// A module that defines attn_call, attn_range and attn_forget_memory (hidden) and attn_last_error and attn_plan_free
+/// (weak, exported). Its code is generic LP64 code without target intrinsics; the linker of the object sets triple and
+/// data layout, drops the "target-cpu" and "target-features" attributes and internalises what is not exported. It calls
+/// libc; with threads OpenMP too (__kmpc_*), for a device the functions of Device.h.
 llvm::ArrayRef<unsigned char> runtimeBitcode(RuntimeForm form);
 
 /// The same as an object file for this machine, to be loaded into this process beside objects without a runtime of

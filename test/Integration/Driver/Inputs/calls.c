@@ -130,14 +130,10 @@ int main(int argc, char **argv) {
   const struct {
     const char *name;
     void (*run)(void);
-  } all[] = {{"once", once},
-             {"plan-and-run", plan_and_run},
-             {"threads", threads},
-             {"host-tensor", host_tensor},
-             {"two-gpus", two_gpus},
-             {"other-gpu", other_gpu},
-             {"too-long", too_long},
-             {"plan-elsewhere", plan_elsewhere}};
+  } all[] = {{"once", once},         {"plan-and-run", plan_and_run},
+             {"threads", threads},   {"host-tensor", host_tensor},
+             {"two-gpus", two_gpus}, {"other-gpu", other_gpu},
+             {"too-long", too_long}, {"plan-elsewhere", plan_elsewhere}};
   const char *missing = device_start();
   if (missing || !make_tensors() || argc < 2) {
     printf("cannot start: %s\n", missing ? missing : "no memory");
