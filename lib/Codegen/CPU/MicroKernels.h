@@ -129,6 +129,7 @@ private:
   struct KeyPlaces {
     Value dim, valueDim, ring, tail, key, keyBytes, keys;
   };
+  KeyPlaces keyPlaces(Emit &e, ValueRange args);
   std::pair<Value, Value> keyRows(Emit &e, const KeyPlaces &places, Value row);
   mlir::MLIRContext *context() { return module.getContext(); }
   /// Does the reference count in natural units? Then it is any number and must lie near the largest score, for the

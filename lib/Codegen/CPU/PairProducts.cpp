@@ -72,13 +72,7 @@ func::FuncOp MicroKernels::pairScores(MemRefType key) {
         TileInstructions memory(e);
         ValueRange args = body.args;
         Value right = memory.at(memory.address(args[1]), 4 * tilesOffset());
-        KeyPlaces places{dimArgument(e, state.getDim(), args[4]),
-                         dimArgument(e, state.getValueDim(), args[5]),
-                         memory.address(args[2]),
-                         memory.address(args[3]),
-                         memory.address(args[6]),
-                         memory.rowBytes(args[6]),
-                         e.make<memref::DimOp>(args[6], e.index(0))};
+        KeyPlaces places = keyPlaces(e, args);
         Value depth = e.ceilDiv(places.dim, kTileDepth);
         int64_t rows = pairRows(vectors);
         e.loop(e.index(0), args[8], rows, [&](Value k) {

@@ -24,6 +24,18 @@ Value MicroKernels::ringPlace(Emit &e, Value block) {
 
 Value MicroKernels::queryFloats(Emit &e, Value dim) { return e.add(e.mul(tileWords(e, dim), queries), tilesOffset()); }
 
+// Of what the functions of scores take: products, queries, ring, tail, head_dim, value_dim, key, row, count.
+MicroKernels::KeyPlaces MicroKernels::keyPlaces(Emit &e, ValueRange args) {
+  TileInstructions memory(e);
+  return {dimArgument(e, state.getDim(), args[4]),
+          dimArgument(e, state.getValueDim(), args[5]),
+          memory.address(args[2]),
+          memory.address(args[3]),
+          memory.address(args[6]),
+          memory.rowBytes(args[6]),
+          e.make<memref::DimOp>(args[6], e.index(0))};
+}
+
 // The rows of 16 keys as the left factor, and the bytes between them.
 std::pair<Value, Value> MicroKernels::keyRows(Emit &e, const KeyPlaces &places, Value row) {
   TileInstructions tiles(e);
@@ -49,13 +61,7 @@ func::FuncOp MicroKernels::tileScores(MemRefType key) {
                  TileInstructions tiles(e);
                  ValueRange args = body.args;
                  Value products = tiles.address(args[0]), right = tiles.at(tiles.address(args[1]), 4 * tilesOffset());
-                 KeyPlaces places{dimArgument(e, state.getDim(), args[4]),
-                                  dimArgument(e, state.getValueDim(), args[5]),
-                                  tiles.address(args[2]),
-                                  tiles.address(args[3]),
-                                  tiles.address(args[6]),
-                                  tiles.rowBytes(args[6]),
-                                  e.make<memref::DimOp>(args[6], e.index(0))};
+                 KeyPlaces places = keyPlaces(e, args);
                  Value row = tiles.i64(64), pitch = tiles.i64(4 * queries), depth = e.ceilDiv(places.dim, kTileDepth);
                  e.loop(e.index(0), args[8], kTileRows, [&](Value k) {
                    auto [left, stride] = keyRows(e, places, e.add(args[7], k));
