@@ -1,4 +1,4 @@
-//===- Precompiled.h - Headers parsed once for all libraries -----------------===//
+//===- Precompiled.h - Headers parsed once for all libraries --------------===//
 //
 // Part of attn-mlir. CMake includes this before every file of the libraries;
 // every file still names what it uses, and builds without (the asan preset).
