@@ -1,13 +1,12 @@
 //===- Compile.cpp - Kernels to machine code of this host -------------------===//
 #include "Program.h"
-#include "Runtime/Bitcode.h"
+#include "Runtime/Object.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -42,42 +41,18 @@ static Error optimise(Module &module, TargetMachine &machine, StringRef pipeline
   return Error::success();
 }
 
-static Expected<std::unique_ptr<TargetMachine>> createMachine() {
+static Expected<std::unique_ptr<TargetMachine>> createMachine(CodeGenOptLevel level) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   auto host = orc::JITTargetMachineBuilder::detectHost();
   if (!host)
     return host.takeError();
-  host->setCodeGenOptLevel(CodeGenOptLevel::Default);
+  host->setCodeGenOptLevel(level);
   host->setRelocationModel(Reloc::PIC_);
   return host->createTargetMachine();
 }
 
-/// The run-time functions for this host, compiled once.
-static Expected<MemoryBufferRef> runtimeObject() {
-  static Expected<std::unique_ptr<MemoryBuffer>> object = []() -> Expected<std::unique_ptr<MemoryBuffer>> {
-    auto machine = createMachine();
-    if (!machine)
-      return machine.takeError();
-    LLVMContext context;
-    ArrayRef<unsigned char> bytes = runtimeBitcode();
-    StringRef text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-    auto module = parseBitcodeFile(MemoryBufferRef(text, "emulator runtime"), context);
-    if (!module)
-      return module.takeError();
-    if (Error error = optimise(**module, **machine, "default<O2>"))
-      return std::move(error);
-    return orc::SimpleCompiler(**machine)(**module);
-  }();
-  if (!object)
-    return createStringError("the run-time functions of the emulator do not compile for this host");
-  return (*object)->getMemBufferRef();
-}
-
 static Expected<std::unique_ptr<orc::LLJIT>> createJIT() {
-  auto runtime = runtimeObject();
-  if (!runtime)
-    return runtime.takeError();
   auto jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
@@ -85,14 +60,14 @@ static Expected<std::unique_ptr<orc::LLJIT>> createJIT() {
   if (!process)
     return process.takeError();
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
-  if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBuffer(*runtime, /*RequiresNullTerminator=*/false)))
+  if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBuffer(runtimeObject(), "emulator runtime", false)))
     return std::move(error);
   return jit;
 }
 
 // No vectoriser runs: the vectors are there.
-static Error link(Module &module, Program &program) {
-  auto machine = createMachine();
+static Error link(Module &module, bool optimised, Program &program) {
+  auto machine = createMachine(optimised ? CodeGenOptLevel::Default : CodeGenOptLevel::None);
   if (!machine)
     return machine.takeError();
   if (Error error = optimise(module, **machine,
@@ -117,7 +92,7 @@ static Error link(Module &module, Program &program) {
   return Error::success();
 }
 
-llvm::LogicalResult compile(mlir::ModuleOp host, Program &program) {
+llvm::LogicalResult compile(mlir::ModuleOp host, bool optimised, Program &program) {
   mlir::PassManager pm(host.getContext());
   pm.enableVerifier(false);
   pm.addPass(mlir::arith::createArithExpandOpsPass());
@@ -135,7 +110,7 @@ llvm::LogicalResult compile(mlir::ModuleOp host, Program &program) {
   auto module = mlir::translateModuleToLLVMIR(host, context, "emulated kernels");
   if (!module)
     return host.emitError("translation to LLVM IR failed");
-  if (Error error = link(*module, program))
+  if (Error error = link(*module, optimised, program))
     return host.emitError("the emulated kernels do not compile for this host: ") << toString(std::move(error));
   return success();
 }

@@ -91,7 +91,7 @@ FailureOr<std::unique_ptr<Emulator>> Emulator::create(gpu::GPUModuleOp module, c
     if (kernel->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()) &&
         failed(addKernel(*host, kernel, rules, *program)))
       return failure();
-  if (failed(compile(*host, *program)))
+  if (failed(compile(*host, options.optimised, *program)))
     return failure();
   return std::unique_ptr<Emulator>(new Emulator(options, std::move(program)));
 }

@@ -62,7 +62,7 @@ public:
 };
 
 /// Compiles a module in the LLVM dialect and the run-time functions for this machine.
-llvm::LogicalResult compile(mlir::ModuleOp host, Program &program);
+llvm::LogicalResult compile(mlir::ModuleOp host, bool optimised, Program &program);
 
 } // namespace attn::emulator
 

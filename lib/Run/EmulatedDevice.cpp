@@ -4,6 +4,7 @@
 #include "attn/Support/Errors.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/FileSystem.h"
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -77,6 +78,20 @@ const char *EmulatedDevice::launch(const AttnDeviceLaunch &launch) {
   return error.c_str();
 }
 
+/// Whether the emulator needs less than about a second, as far as extents and the sizes of files tell.
+static bool isSmall(const InputOptions &inputs) {
+  auto extent = [&](const char *name, int64_t otherwise) {
+    auto found = inputs.extents.find(name);
+    return double(found == inputs.extents.end() ? otherwise : found->second);
+  };
+  double queries = extent("N", inputs.tokens);
+  double pairs = extent("B", 1) * extent("H", 1) * queries * extent("M", queries);
+  uint64_t total = 0, bytes = 0;
+  for (const auto &[name, path] : inputs.files)
+    total += sys::fs::file_size(path, bytes) ? 0 : bytes;
+  return pairs <= 1 << 22 && total <= 1 << 20;
+}
+
 Expected<std::unique_ptr<EmulatedDevice>> EmulatedDevice::create(mlir::OwningOpRef<mlir::ModuleOp> module,
                                                                  const RunOptions &options) {
   std::unique_ptr<EmulatedDevice> device(new EmulatedDevice);
@@ -84,6 +99,7 @@ Expected<std::unique_ptr<EmulatedDevice>> EmulatedDevice::create(mlir::OwningOpR
   emulator::EmulatorOptions emulatorOptions;
   emulatorOptions.chip = options.gpu->chip;
   emulatorOptions.checks = emulatorOptions.counts = options.emulatorChecks;
+  emulatorOptions.optimised = !all_of(options.inputs, isSmall);
   emulatorOptions.threads = options.threads;
   auto kernels = *device->module->getOps<mlir::gpu::GPUModuleOp>().begin();
   auto made = emulator::Emulator::create(kernels, emulatorOptions);
