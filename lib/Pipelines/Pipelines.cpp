@@ -54,6 +54,7 @@ static void addCPUMath(OpPassManager &pm, const TargetModel &target) {
   math.fma = target.fma;
   math.rounding = target.rounding;
   math.f16Conversions = target.f16Conversions;
+  math.avx512Exp = target.avx512Exp;
   pm.addPass(createLowerCPUMath(math));
 }
 

@@ -11,6 +11,7 @@ using Spec = llvm::Expected<std::string>;
 struct LinearSystem {
   std::string name = {};
   std::string features = {};   // lines that make %fq and %fk, of type !f
+  std::string map = {};        // of queries and keys as they are read
   std::string parameters = {}; // further arguments, each after a comma
   std::string types = {};      // of these, and of what the lines use
   bool normalized = false;
@@ -30,26 +31,23 @@ std::string when(bool there, llvm::StringRef text) { return there ? text.str() :
 std::string writeTypes(const LinearSystem &system) {
   bool features = !system.features.empty();
   std::string width = features ? "?" : "${head_dim}";
-  return when(features, "!f = tensor<?x?x?x?xf32>\n") +
-         when(system.normalized, "!w = tensor<?x?x?xf32>\n!z = tensor<?x?x" + width + "xf32>\n") + "!s = tensor<?x?x" +
-         width + "x${head_dim}xf32>\n" + system.types + "\n";
+  return when(features, "!f = tensor<?x?x?x?xf32>\n!w = tensor<?x?x?xf32>\n") +
+         when(system.normalized, "!z = tensor<?x?x" + width + "xf32>\n") + "!s = tensor<?x?x" + width +
+         "x${head_dim}xf32>\n" + system.types + "\n";
 }
 
 std::string writeLinear(const Settings &set, const LinearSystem &system) {
   bool state = set.isOn("state"), features = !system.features.empty();
   std::string causal = when(set.isOn("causal"), "causal "), decay = when(system.decays, "decay(%decay : !d) ");
   std::string types = when(system.stabilized, ", !m") + when(system.normalized, ", !z") + ", !s";
+  std::string states = system.normalized ? "state(%s0, %z0 : !s, !z) " : "state(%s0 : !s) ";
   std::string text = writeTypes(system) + "func.func @" + system.name + "(%q: !t, %k: !t, %v: !t" + system.parameters +
                      when(state && system.stabilized, ", %c0: !m") + when(state && system.normalized, ", %z0: !z") +
                      (state ? ", %s0: !s) -> (!t" + types + ") {\n" : ") -> !t {\n") + system.features;
-  std::map<std::string, std::string> names{
-      {"qk", features ? "%fq, %fk" : "%q, %k"}, {"types", features ? "!f, !f" : "!t, !t"}, {"how", causal + decay}};
-  if (system.normalized)
-    text += set.fill("  %w, %z = attn.linear_weights $qk $how", names) + when(state, "state(%z0 : !z) ") +
-            set.fill(": $types -> !w, !z\n", names);
-  text += set.fill("  %out, %s = attn.linear_attention $qk, %v " + system.scale, names) + causal +
-          when(system.normalized, "divide(%w : !w) ") + decay + when(state, "state(%s0 : !s) ") +
-          set.fill(": $types, !t -> !t, !s\n", names);
+  text += "  %out, %s" + when(system.normalized, ", %z") + " = attn.linear_attention " +
+          (features ? "%fq, %fk" : "%q, %k") + ", %v " + system.map + when(system.normalized, "normalize ") +
+          system.scale + causal + decay + when(state, states) + (features ? ": !f, !f" : ": !t, !t") +
+          ", !t -> !t, !s" + when(system.normalized, ", !z") + "\n";
   std::string more = when(system.stabilized, ", %c") + when(system.normalized, ", %z") + ", %s";
   return set.fill(text + "  return %out" + when(state, more) + " : !t" + when(state, types) + "\n}\n");
 }
@@ -67,11 +65,12 @@ Preset linear() {
           "kernel",
           "O(N)",
           /*decodes=*/true,
-          {causalSetting("on"), stateSetting()},
+          {Setting::word("features", {"elu_plus_one", "relu", "exp", "abs", "square", "sigmoid"},
+                         "the map of queries and keys, number by number"),
+           causalSetting("on"), stateSetting()},
           [](const Settings &set) -> Spec {
             LinearSystem system{"linear"};
-            system.features = "  %fq = attn.feature_map %q elu_plus_one : !t -> !f\n"
-                              "  %fk = attn.feature_map %k elu_plus_one : !t -> !f\n";
+            system.map = "feature($features) ";
             system.normalized = true;
             return writeLinear(set, system);
           }};
@@ -95,11 +94,27 @@ static void addSoftmaxFeatures(const Settings &set, LinearSystem &system) {
   system.stabilized = true;
 }
 
-static void addReluFeatures(const Settings &set, LinearSystem &system) {
+/// The same kernel as cosines and sines, whose sizes are what has to be kept small: those of queries cancel.
+static void addTrigonometricFeatures(const Settings &set, LinearSystem &system) {
+  bool causal = set.isOn("causal");
+  std::map<std::string, std::string> names{{"causal", causal ? " causal" : ""},
+                                           {"state", set.isOn("state") ? " state(%c0 : !m)" : ""}};
+  system.features = set.fill("  %uq, %lq = attn.random_features %q, %projection trigonometric : !t, !p -> !f, !w\n"
+                             "  %uk, %lk = attn.random_features %k, %projection trigonometric : !t, !p -> !f, !w\n"
+                             "  %m, %decay, %c = attn.running_max %lk$causal$state : !w -> !w, !w, !m\n"
+                             "  %fq = attn.feature_map %uq trigonometric : !f -> !f\n"
+                             "  %fk = attn.feature_map %uk trigonometric logs(%lk : !w) subtract(%m : !w) : !f -> !f\n",
+                             names);
+  system.types += "!m = tensor<?x?xf32>\n!d = tensor<?x?x?xf32>\n";
+  system.decays = causal;
+  system.stabilized = true;
+}
+
+static void addMappedFeatures(const Settings &set, LinearSystem &system) {
   system.features = set.fill("  %uq, %mq = attn.random_features %q, %projection : !t, !p -> !f, !w\n"
                              "  %uk, %mk = attn.random_features %k, %projection : !t, !p -> !f, !w\n"
-                             "  %fq = attn.feature_map %uq relu plus($epsilon) : !f -> !f\n"
-                             "  %fk = attn.feature_map %uk relu plus($epsilon) : !f -> !f\n");
+                             "  %fq = attn.feature_map %uq $features plus($epsilon) : !f -> !f\n"
+                             "  %fk = attn.feature_map %uk $features plus($epsilon) : !f -> !f\n");
 }
 
 Preset performer() {
@@ -108,10 +123,13 @@ Preset performer() {
           "kernel",
           "O(N features)",
           /*decodes=*/true,
-          {Setting::word("features", {"softmax", "relu"}, "positive ones of a softmax (FAVOR+), or generalised: relu"),
+          {Setting::word("features",
+                         {"softmax", "trigonometric", "relu", "elu_plus_one", "exp", "abs", "square", "sigmoid"},
+                         "of a softmax, positive (FAVOR+) or trigonometric (FAVOR); or generalised: a map of products"),
            Setting::word("projection", {"shared", "per_head"}, "whether heads share directions"),
-           Setting::word("epsilon", {"1.0e-06", "0.0", "1.0e-04", "1.0e-03"}, "added to features"), causalSetting(),
-           stateSetting()},
+           Setting::word("epsilon", {"1.0e-06", "0.0", "1.0e-04", "1.0e-03"},
+                         "added to features, but for trigonometric ones"),
+           causalSetting(), stateSetting()},
           [](const Settings &set) -> Spec {
             if (set.isOn("state") && !set.isOn("causal"))
               return llvm::createStringError("state=on goes on from earlier tokens, so set causal=on with it");
@@ -120,7 +138,9 @@ Preset performer() {
             system.types = set.is("projection", "shared") ? "!p = tensor<?x${head_dim}xf32> // [features, head_dim]\n"
                                                           : "!p = tensor<?x?x${head_dim}xf32>\n";
             system.normalized = true;
-            set.is("features", "softmax") ? addSoftmaxFeatures(set, system) : addReluFeatures(set, system);
+            set.is("features", "softmax")         ? addSoftmaxFeatures(set, system)
+            : set.is("features", "trigonometric") ? addTrigonometricFeatures(set, system)
+                                                  : addMappedFeatures(set, system);
             return writeLinear(set, system);
           }};
 }

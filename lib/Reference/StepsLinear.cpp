@@ -7,31 +7,95 @@ using namespace mlir;
 
 namespace attn::reference {
 
+namespace {
+
+/// A number, and the size of the terms that it is the sum of.
+template <typename T>
+struct Cell {
+  T value = 0;
+  double size = 0;
+
+  /// Adds a product; an error of one factor counts as much as the other factor is large.
+  void add(Cell x, Cell y) {
+    value += x.value * y.value;
+    double xSize = std::abs(double(x.value));
+    size += x.size * std::abs(double(y.value)) + xSize * std::max(0.0, y.size - std::abs(double(y.value)));
+  }
+
+  void decay(T log, double logSize) {
+    T factor = std::exp(std::min<T>(log, 0));
+    size = factor * (size + std::abs(double(value)) * logSize);
+    value *= factor;
+  }
+};
+
+/// A feature of `x`; its size has the slope of the map.
+template <typename T>
+Cell<T> mapFeature(FeatureKind kind, Cell<T> x) {
+  T e = std::exp(kind == FeatureKind::Sigmoid ? -x.value : x.value);
+  switch (kind) {
+  case FeatureKind::EluPlusOne:
+    return x.value > 0 ? Cell<T>{x.value + 1, x.size + 1} : Cell<T>{e, double(e) * (1 + x.size)};
+  case FeatureKind::Relu:
+    return {x.value > 0 || std::isnan(x.value) ? x.value : T(0), x.size + 1};
+  case FeatureKind::Exp:
+    return {e, double(e) * (1 + x.size)};
+  case FeatureKind::Abs:
+    return {std::abs(x.value), x.size};
+  case FeatureKind::Square:
+    return {x.value * x.value, (1 + 2 * x.size) * std::abs(double(x.value)) + x.size * x.size};
+  case FeatureKind::Sigmoid: {
+    T y = 1 / (1 + e);
+    return {y, double(y) * (1 + x.size)};
+  }
+  case FeatureKind::Trigonometric:
+    break; // two numbers
+  }
+  return {};
+}
+
+} // namespace
+
 template <typename T>
 StepResults<T> evaluateFeatureMap(FeatureMapOp op, const Operands<T> &operands) {
-  Array<T> input = operands.numbers(op.getInput()), output(input.shape);
-  Array<double> inputSizes = operands.magnitudes(op.getInput()), sizes(input.shape);
-  Array<T> subtract({int64_t(input.data.size())});
-  Array<double> subtractSizes(subtract.shape);
-  int64_t width = std::max<int64_t>(input.shape[3], 1);
-  if (op.getSubtract()) {
-    Array<T> given = operands.numbers(op.getSubtract());
-    Array<double> givenSizes = operands.magnitudes(op.getSubtract());
-    for (size_t i = 0; i < input.data.size(); ++i) {
-      subtract.data[i] = given.data[i / width];
-      subtractSizes.data[i] = givenSizes.data[i / width];
+  Array<T> input = operands.numbers(op.getInput());
+  Array<double> inputSizes = operands.magnitudes(op.getInput());
+  bool trigonometric = op.getMap() == FeatureKind::Trigonometric;
+  int64_t width = input.shape[3], rows = input.shape[0] * input.shape[1] * input.shape[2];
+  int64_t outputWidth = trigonometric ? 2 * width : width;
+  std::vector<Cell<T>> exponents(rows);
+  auto add = [&](Value tensor, T sign) {
+    if (!tensor)
+      return;
+    Array<T> given = operands.numbers(tensor);
+    Array<double> sizes = operands.magnitudes(tensor);
+    for (int64_t row = 0; row < rows; ++row) {
+      exponents[row].value += sign * given.data[row];
+      exponents[row].size += sizes.data[row];
     }
-  }
+  };
+  add(op.getLogs(), 1);
+  add(op.getSubtract(), -1);
+  Array<T> output({input.shape[0], input.shape[1], input.shape[2], outputWidth});
+  std::vector<double> sizes(output.data.size());
   T plus = op.getPlus() ? op.getPlus()->convertToFloat() : 0;
-  for (size_t i = 0; i < input.data.size(); ++i) {
-    T x = input.data[i] - subtract.data[i];
-    double size = inputSizes.data[i] + subtractSizes.data[i];
-    bool linear = op.getMap() == FeatureKind::Relu || (op.getMap() == FeatureKind::EluPlusOne && x > 0);
-    T y = !linear ? std::exp(x) : op.getMap() == FeatureKind::Relu ? (x > 0 || std::isnan(x) ? x : T(0)) : x + 1;
-    output.data[i] = y + plus;
-    sizes.data[i] = std::abs(plus) + (linear ? size + 1 : double(y) * (1 + size));
-  }
-  return {StepResult<T>(std::move(output), std::move(sizes.data))};
+  auto write = [&](int64_t at, Cell<T> y) {
+    output.data[at] = y.value + plus;
+    sizes[at] = y.size + std::abs(plus);
+  };
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t f = 0; f < width; ++f) {
+      Cell<T> x{input.data[row * width + f], inputSizes.data[row * width + f]}, e = exponents[row];
+      if (!trigonometric) {
+        write(row * width + f, mapFeature<T>(op.getMap(), {x.value + e.value, x.size + e.size}));
+        continue;
+      }
+      T factor = std::exp(e.value);
+      double size = double(factor) * (1 + e.size + x.size);
+      write(row * outputWidth + f, {factor * std::cos(x.value), size});
+      write(row * outputWidth + width + f, {factor * std::sin(x.value), size});
+    }
+  return {StepResult<T>(std::move(output), std::move(sizes))};
 }
 
 template <typename T>
@@ -39,18 +103,19 @@ StepResults<T> evaluateRandomFeatures(RandomFeaturesOp op, const Operands<T> &op
   Array<T> input = operands.numbers(op.getInput()), projection = operands.numbers(op.getProjection());
   Array<double> inputSizes = operands.magnitudes(op.getInput());
   Array<double> projectionSizes = operands.magnitudes(op.getProjection());
-  bool byHead = projection.shape.size() == 3, softmax = op.getSoftmax();
+  bool byHead = projection.shape.size() == 3, scaled = bool(op.getKind());
+  bool softmax = op.getKind() == RandomKind::Softmax, trigonometric = op.getKind() == RandomKind::Trigonometric;
   int64_t dim = input.shape[3], features = projection.shape[byHead ? 1 : 0], heads = input.shape[1];
   int64_t rows = input.shape[0] * heads * input.shape[2];
   SmallVector<int64_t> shape{input.shape[0], heads, input.shape[2], features};
   constexpr T none = -std::numeric_limits<T>::infinity();
   Array<T> logs(shape), maxima(ArrayRef(shape).take_front(3), none);
   std::vector<double> sizes(logs.data.size()), maximumSizes(rows);
-  T scale = softmax ? 1 / std::sqrt(std::sqrt(T(dim))) : T(1);
+  T scale = scaled ? 1 / std::sqrt(std::sqrt(T(dim))) : T(1);
   for (int64_t row = 0; row < rows; ++row) {
-    int64_t from = byHead ? row / input.shape[2] % heads * features : 0;
+    int64_t from = byHead ? row / input.shape[2] % heads / (heads / projection.shape[0]) * features : 0;
     T length = 0;
-    for (int64_t d = 0; softmax && d < dim; ++d)
+    for (int64_t d = 0; scaled && d < dim; ++d)
       length += input.data[row * dim + d] * input.data[row * dim + d] * scale * scale / 2;
     for (int64_t f = 0; f < features; ++f) {
       T product = 0;
@@ -59,10 +124,14 @@ StepResults<T> evaluateRandomFeatures(RandomFeaturesOp op, const Operands<T> &op
         product += projection.data[(from + f) * dim + d] * input.data[row * dim + d];
         size += projectionSizes.data[(from + f) * dim + d] * inputSizes.data[row * dim + d];
       }
-      logs.data[row * features + f] = product * scale - length;
-      sizes[row * features + f] = size * scale + length;
+      logs.data[row * features + f] = softmax ? product * scale - length : product * scale;
+      sizes[row * features + f] = softmax ? size * scale + length : size * scale;
       maxima.data[row] = std::max(maxima.data[row], product * scale);
       maximumSizes[row] = std::max(maximumSizes[row], size * scale);
+    }
+    if (trigonometric) {
+      maxima.data[row] = length;
+      maximumSizes[row] = length;
     }
   }
   return {StepResult<T>(std::move(logs), std::move(sizes)), StepResult<T>(std::move(maxima), std::move(maximumSizes))};
@@ -117,63 +186,60 @@ struct Decay {
     sizes = operands.magnitudes(decay);
   }
 
-  size_t find(int64_t b, int64_t h, int64_t n, int64_t f, const Array<T> &key) const {
+  size_t find(int64_t b, int64_t h, int64_t n, int64_t f, ArrayRef<int64_t> key) const {
     if (numbers.shape.size() == 1)
       return h;
-    size_t token = (b * key.shape[1] + h) * key.shape[2] + n;
-    return numbers.shape.size() == 3 ? token : token * key.shape[3] + f;
+    size_t token = (b * key[1] + h) * key[2] + n;
+    return numbers.shape.size() == 3 ? token : token * key[3] + f;
   }
 
   Array<T> numbers{{}};
   Array<double> sizes{{}};
 };
 
-/// One number of a state.
+/// Queries or keys of a recurrence, as features.
 template <typename T>
-struct Cell {
-  T value = 0;
-  double size = 0;
-
-  /// Adds a product; an error of one factor counts as much as the other factor is large.
-  void add(Cell x, Cell y) {
-    value += x.value * y.value;
-    double xSize = std::abs(double(x.value));
-    size += x.size * std::abs(double(y.value)) + xSize * std::max(0.0, y.size - std::abs(double(y.value)));
+struct Features {
+  Features(Value tensor, std::optional<FeatureKind> map, const Operands<T> &operands) {
+    Array<T> numbers = operands.numbers(tensor);
+    Array<double> sizes = operands.magnitudes(tensor);
+    shape.assign(numbers.shape.begin(), numbers.shape.end());
+    for (auto [value, size] : llvm::zip_equal(numbers.data, sizes.data))
+      cells.push_back(map ? mapFeature<T>(*map, {value, size}) : Cell<T>{value, size});
   }
+  Cell<T> at(int64_t head, int64_t n, int64_t f) const { return cells[(head * shape[2] + n) * shape[3] + f]; }
 
-  void decay(T log, double logSize) {
-    T factor = std::exp(std::min<T>(log, 0));
-    size = factor * (size + std::abs(double(value)) * logSize);
-    value *= factor;
-  }
+  SmallVector<int64_t> shape;
+  std::vector<Cell<T>> cells;
 };
 
-/// State columns of every head: a token adds key times value, and a query asks for its product with the state.
+/// State columns of every key head: a token adds key times value, and queries ask for their product with the state.
 template <typename T>
 class Recurrence {
 public:
   template <typename Op>
   Recurrence(Op op, const Operands<T> &operands)
-      : query(operands.numbers(op.getQuery())), key(operands.numbers(op.getKey())),
-        querySizes(operands.magnitudes(op.getQuery())), keySizes(operands.magnitudes(op.getKey())),
+      : query(op.getQuery(), op.getFeature(), operands), key(op.getKey(), op.getFeature(), operands),
         decays(op.getDecay(), operands), hasDecay(bool(op.getDecay())), causal(op.getCausal()) {}
 
-  /// `value(token, column)` and `read(token, column, product)` count tokens over batches and heads.
+  int64_t queryRows() const { return query.shape[0] * query.shape[1] * query.shape[2]; }
+
+  /// `value(token, column)` counts tokens over batches and key heads, `read(token, column, product)` over query heads.
   template <typename ValueAt, typename Read>
   void run(int64_t columns, std::vector<Cell<T>> &state, ValueAt value, Read read) {
     int64_t heads = key.shape[1], tokens = key.shape[2], features = key.shape[3];
+    int64_t group = heads ? query.shape[1] / heads : 0;
     for (int64_t head = 0; head < key.shape[0] * heads; ++head)
       for (int64_t c = 0; c < columns; ++c) {
         auto cell = [&](int64_t f) -> Cell<T> & { return state[(head * features + f) * columns + c]; };
         auto take = [&](int64_t n) {
           Cell<T> v = value(head * tokens + n, c);
           for (int64_t f = 0; f < features; ++f) {
-            size_t at = (head * tokens + n) * features + f;
             if (hasDecay) {
-              size_t from = decays.find(head / heads, head % heads, n, f, key);
+              size_t from = decays.find(head / heads, head % heads, n, f, key.shape);
               cell(f).decay(decays.numbers.data[from], decays.sizes.data[from]);
             }
-            cell(f).add({key.data[at], keySizes.data[at]}, v);
+            cell(f).add(key.at(head, n, f), v);
           }
         };
         for (int64_t n = 0; !causal && n < tokens; ++n)
@@ -181,20 +247,28 @@ public:
         for (int64_t n = 0; n < tokens; ++n) {
           if (causal)
             take(n);
-          Cell<T> product;
-          for (int64_t f = 0; f < features; ++f) {
-            size_t at = (head * tokens + n) * features + f;
-            product.add({query.data[at], querySizes.data[at]}, cell(f));
+          for (int64_t from = head * group; from < (head + 1) * group; ++from) {
+            Cell<T> product;
+            for (int64_t f = 0; f < features; ++f)
+              product.add(query.at(from, n, f), cell(f));
+            read(from * tokens + n, c, product);
           }
-          read(head * tokens + n, c, product);
         }
       }
   }
 
-  Array<T> query, key;
+  /// The sums of keys, from `sums` on, and the products of queries with them.
+  std::vector<Cell<T>> weigh(std::vector<Cell<T>> &sums) {
+    std::vector<Cell<T>> weights(queryRows());
+    run(
+        1, sums, [](int64_t, int64_t) { return Cell<T>{1, 1}; },
+        [&](int64_t token, int64_t, Cell<T> product) { weights[token] = product; });
+    return weights;
+  }
+
+  Features<T> query, key;
 
 private:
-  Array<double> querySizes, keySizes;
   Decay<T> decays;
   bool hasDecay, causal;
 };
@@ -228,33 +302,35 @@ StepResult<T> toResult(ArrayRef<int64_t> shape, const std::vector<Cell<T>> &cell
 template <typename T>
 StepResults<T> evaluateLinearWeights(LinearWeightsOp op, const Operands<T> &operands) {
   Recurrence<T> recurrence(op, operands);
-  ArrayRef<int64_t> shape = recurrence.key.shape;
-  std::vector<Cell<T>> weights(shape[0] * shape[1] * shape[2]);
-  std::vector<Cell<T>> sums = startState(op.getState(), shape[0] * shape[1] * shape[3], operands);
-  recurrence.run(
-      1, sums, [](int64_t, int64_t) { return Cell<T>{1, 1}; },
-      [&](int64_t token, int64_t, Cell<T> product) { weights[token] = product; });
-  return {toResult(shape.take_front(3), weights), toResult({shape[0], shape[1], shape[3]}, sums)};
+  ArrayRef<int64_t> key = recurrence.key.shape, query = recurrence.query.shape;
+  std::vector<Cell<T>> sums = startState(op.getState(), key[0] * key[1] * key[3], operands);
+  std::vector<Cell<T>> weights = recurrence.weigh(sums);
+  return {toResult(query.take_front(3), weights), toResult({key[0], key[1], key[3]}, sums)};
 }
 
 template <typename T>
 StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &operands) {
   Recurrence<T> recurrence(op, operands);
-  ArrayRef<int64_t> shape = recurrence.key.shape;
+  ArrayRef<int64_t> key = recurrence.key.shape, query = recurrence.query.shape;
   Array<T> value = operands.numbers(op.getValue());
   Array<double> valueSizes = operands.magnitudes(op.getValue());
   int64_t columns = value.shape[3];
-  std::vector<Cell<T>> weights, output(value.data.size());
+  bool divides = op.getDivide() || op.getNormalize();
+  std::vector<Cell<T>> weights, keySums, output(recurrence.queryRows() * columns);
   if (op.getDivide())
-    weights = startState(op.getDivide(), shape[0] * shape[1] * shape[2], operands);
-  std::vector<Cell<T>> sums = startState(op.getState(), shape[0] * shape[1] * shape[3] * columns, operands);
+    weights = startState(op.getDivide(), recurrence.queryRows(), operands);
+  if (op.getNormalize()) {
+    keySums = startState(op.getKeyState(), key[0] * key[1] * key[3], operands);
+    weights = recurrence.weigh(keySums);
+  }
+  std::vector<Cell<T>> sums = startState(op.getState(), key[0] * key[1] * key[3] * columns, operands);
   auto valueAt = [&](int64_t token, int64_t c) {
     return Cell<T>{value.data[token * columns + c], valueSizes.data[token * columns + c]};
   };
   T scale = op.getScale() ? op.getScale()->convertToFloat() : 1;
   auto read = [&](int64_t token, int64_t c, Cell<T> product) {
     product = {product.value * scale, product.size * std::abs(double(scale))};
-    if (op.getDivide()) {
+    if (divides) {
       Cell<T> weight = weights[token];
       T quotient = weight.value == 0 ? T(0) : product.value / weight.value;
       double over = std::abs(double(weight.value));
@@ -263,7 +339,11 @@ StepResults<T> evaluateLinearAttention(LinearAttentionOp op, const Operands<T> &
     output[token * columns + c] = product;
   };
   recurrence.run(columns, sums, valueAt, read);
-  return {toResult(value.shape, output), toResult({shape[0], shape[1], shape[3], columns}, sums)};
+  StepResults<T> results{toResult({query[0], query[1], query[2], columns}, output),
+                         toResult({key[0], key[1], key[3], columns}, sums)};
+  if (op.getNormalize())
+    results.push_back(toResult({key[0], key[1], key[3]}, keySums));
+  return results;
 }
 
 template StepResults<double> evaluateFeatureMap(FeatureMapOp, const Operands<double> &);

@@ -336,7 +336,7 @@ void printReport(const CompileReport &report, raw_ostream &os) {
   for (const AttentionReport &attention : report.attentions)
     printAttention(attention, report.target.cpu, os);
   for (const FunctionReport &function : report.functions)
-    if (function.steps.size() > 1)
+    if (function.steps.size() > 1 || (function.steps.size() == 1 && function.steps.front().op != "attention"))
       printFunction(function, os);
   if (!report.notes.empty())
     os << "\n";

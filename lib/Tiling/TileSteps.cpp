@@ -50,6 +50,22 @@ DenseI64ArrayAttr encodeLeast(ComputeOp op) {
   return DenseI64ArrayAttr::get(op.getContext(), numbers);
 }
 
+/// On a GPU a thread has one column: what a head's outputs are divided by is a step before.
+void splitWeights(LinearAttentionOp op) {
+  OpBuilder b(op);
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  Type f32 = b.getF32Type(), type = RankedTensorType::get(query.getShape().drop_back(), f32);
+  auto weights =
+      LinearWeightsOp::create(b, op.getLoc(), TypeRange{type, op.getKeySums().getType()}, op.getQuery(), op.getKey(),
+                              op.getDecay(), op.getKeyState(), op.getFeatureAttr(), op.getCausalAttr());
+  auto divided = LinearAttentionOp::create(b, op.getLoc(), TypeRange{op.getOutput().getType(), op.getSums().getType()},
+                                           op.getQuery(), op.getKey(), op.getValue(), weights.getWeights(),
+                                           op.getDecay(), op.getState(), /*key_state=*/Value(), op.getFeatureAttr(),
+                                           /*normalize=*/UnitAttr(), op.getCausalAttr(), op.getScaleAttr());
+  op->replaceAllUsesWith(ValueRange{divided.getOutput(), divided.getSums(), weights.getSums()});
+  op.erase();
+}
+
 struct TileSteps : impl::TileStepsBase<TileSteps> {
   using Base::Base;
 
@@ -74,6 +90,11 @@ struct TileSteps : impl::TileStepsBase<TileSteps> {
   }
 
   void runOnOperation() override {
+    if (lanes == 1)
+      getOperation().walk([](LinearAttentionOp op) {
+        if (op.getNormalize())
+          splitWeights(op);
+      });
     SmallVector<CompiledOpInterface> ops;
     getOperation().walk([&](CompiledOpInterface op) {
       if (!isa<AttentionOp, tile::LaunchOp, tile::StepOp>(op))

@@ -19,11 +19,11 @@ class Case:
     """`mask` and `bias` broadcast to [B, H, N, M]; `scale` and `post` (of scaled scores) as the preset has them."""
 
     def __init__(self, preset, settings, n, mask=None, bias=0.0, scale=D ** -0.5, post=None, m=None, captured=None, function=None,
-                 unused=(), oracle=None):
-        """`oracle(q, k, v)` where it is not one softmax; `unused`: which of q, k and v the function does not take."""
+                 unused=(), oracle=None, kv=H):
+        """`oracle(q, k, v)` where it is not one softmax; `unused`: which of q, k and v the function does not take; `kv` heads of keys."""
         self.unused, self.oracle = unused, oracle
         self.preset, self.settings, self.captured, self.function = preset, settings, captured or {}, function
-        self.q, self.k, self.v = (RNG.standard_normal((B, H, rows, D)).astype(np.float32) for rows in (n, m or n, m or n))
+        self.q, self.k, self.v = (RNG.standard_normal((B, heads, rows, D)).astype(np.float32) for heads, rows in ((H, n), (kv, m or n), (kv, m or n)))
         self.mask, self.bias, self.scale, self.post = mask, bias, scale, post
         self.name = f"{preset} {settings} N={n}"
 
@@ -196,7 +196,11 @@ def routed(n):
 def recurrences(n):
     """Linear attention by its quadratic form, decays by their recurrence."""
     for causal in ("on", "off"):
-        yield Case("linear", dict(causal=causal), n, oracle=lambda q, k, v, causal=causal: ref.linear_attention(q, k, v, is_causal=causal == "on", eps=0))
+        maps = dict(elu_plus_one=ref.elu1, relu=lambda x: np.maximum(x, 0), exp=np.exp, abs=np.abs, square=np.square, sigmoid=lambda x: 1 / (1 + np.exp(-x)))
+        for features, phi in maps.items():
+            for kv in (H, 1) if n == 37 else (H,) if features == "elu_plus_one" else ():
+                yield Case("linear", dict(causal=causal, features=features), n, kv=kv, oracle=lambda q, k, v, causal=causal, phi=phi:
+                           ref.linear_attention(q, *(np.broadcast_to(t, q.shape) for t in (k, v)), phi=phi, is_causal=causal == "on", eps=0))
     yield from performers(n)
     by_head = np.log(1 - 2.0 ** (-5 - np.arange(H)))
     by_step = -RNG.random((B, H, n)) * 3
@@ -221,6 +225,17 @@ def performers(n):
                        ref.linear_attention(favor(q, True), favor(k, False), v, phi=lambda x: x, eps=0))
             yield Case("performer", dict(settings, causal="on"), n, captured=dict(projection=w), oracle=lambda q, k, v, favor=favor, apply=apply, e=e:
                        running(favor(q, True), apply(lambda x, w: x * D ** -0.25 @ w.T, k), (k * k).sum(-1) / (2 * D ** 0.5), v, e))
+            if e == 0 and n == 37:  # of a narrow kernel: weights near 0 would be a test of the draw
+                narrow = np.float32(0.25) * w
+                wide = narrow.astype(np.float64)
+                turn = lambda x, wide=wide: ref.favor_trig(x, wide) if wide.ndim == 2 else np.concatenate([ref.favor_trig(x[:, h:h + 1], wide[h]) for h in range(H)], 1)
+                for causal in ("on", "off"):
+                    yield Case("performer", dict(projection=projection, features="trigonometric", causal=causal), n, captured=dict(projection=narrow),
+                               oracle=lambda q, k, v, turn=turn, causal=causal: ref.linear_attention(turn(q), turn(k), v, phi=lambda x: x, eps=0, is_causal=causal == "on"))
+            for name, f in dict(exp=np.exp, abs=np.abs, square=np.square).items() if e == 1e-3 and n == 37 and projection == "shared" else ():
+                mapped = lambda x, apply=apply, f=f: apply(lambda x, w: ref.favor_generalized(x, w, f, eps=1e-3), x)
+                yield Case("performer", dict(settings, features=name), n, captured=dict(projection=w), oracle=lambda q, k, v, mapped=mapped:
+                           ref.linear_attention(mapped(q), mapped(k), v, phi=lambda x: x, eps=0))
             if e:  # else all weights of a query may be 0
                 for causal in ("on", "off"):
                     yield Case("performer", dict(settings, features="relu", causal=causal), n, captured=dict(projection=w), oracle=lambda q, k, v, relu=relu, causal=causal:
@@ -244,20 +259,21 @@ def decoded(folder):
     n, wrong = 9, []
     tensors = {key: RNG.standard_normal((B, H, n, D)).astype(np.float32) for key in ("q", "k", "v")}
     decays = dict(linear=None, retnet=-RNG.random(H), mamba2=-RNG.random((B, H, n)), gla=-RNG.random((B, H, n, D)), performer=None)
-    for preset, decay in decays.items():
+    for preset, decay, *settings in [*decays.items(), ("performer", None, "--set=features=trigonometric")]:
         inputs = dict(tensors) if decay is None else dict(tensors, decay=decay.astype(np.float32))
-        features = 24 if preset == "performer" else D
+        directions = 24 if preset == "performer" else D
+        features = 2 * directions if settings else directions
         state = dict(s0=np.zeros((B, H, features, D), np.float32))
         if decay is None:
             state = dict(z0=np.zeros((B, H, features), np.float32), **state)
         if preset == "performer":
-            inputs["projection"] = RNG.standard_normal((features, D)).astype(np.float32)
+            inputs["projection"] = RNG.standard_normal((directions, D)).astype(np.float32) * np.float32(0.25)
             state = dict(c0=np.full((B, H), -np.inf, np.float32), **state)
-        whole = run_state(f"{folder}/{preset}", preset, {**inputs, **state})
+        whole = run_state(f"{folder}/{preset}", preset, {**inputs, **state}, settings)
         rows = []
         for t in range(n):
             token = {key: x[:, :, t:t + 1] if x.ndim > 2 else x for key, x in inputs.items()}
-            row, *sums = run_state(f"{folder}/{preset}", preset, {**token, **state})
+            row, *sums = run_state(f"{folder}/{preset}", preset, {**token, **state}, settings)
             rows.append(row)
             state = dict(zip(state, sums))
         for got, wanted in zip((np.concatenate(rows, 2), *sums), whole):
@@ -266,10 +282,10 @@ def decoded(folder):
     return wrong
 
 
-def run_state(folder, preset, inputs):
+def run_state(folder, preset, inputs, settings):
     """The results of a preset with `state=on`."""
     os.makedirs(folder, exist_ok=True)
-    command = ["attn-run", f"--preset={preset}", f"--head-dim={D}", "--set=state=on", "--set=causal=on", "--check"]
+    command = ["attn-run", f"--preset={preset}", f"--head-dim={D}", "--set=state=on", "--set=causal=on", "--check", *settings]
     for key, tensor in inputs.items():
         np.save(f"{folder}/{key}.npy", tensor)
         command.append(f"--input={key}={folder}/{key}.npy")

@@ -8,7 +8,7 @@
 #ifndef ATTN_LIB_CODEGEN_CPU_EXPANDFLOATS_H
 #define ATTN_LIB_CODEGEN_CPU_EXPANDFLOATS_H
 
-#include "Elementwise.h"
+#include "../Math/Elementwise.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace attn::cpu {

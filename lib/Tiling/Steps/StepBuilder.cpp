@@ -68,7 +68,9 @@ SmallVector<StepBuilder::Range> StepBuilder::share(ArrayRef<Shared> dims) {
     Value count = make<arith::CeilDivUIOp>(extent, index(size));
     Value from = mul(modulo(rest, count), size);
     rest = make<arith::DivUIOp>(rest, count);
-    ranges[i] = {from, size == 1 ? add(from, 1) : min(add(from, size), extent), size == 1};
+    std::optional<int64_t> known = getConstantIntValue(extent);
+    bool whole = size == 1 || (known && *known % size == 0);
+    ranges[i] = {from, whole ? add(from, size) : min(add(from, size), extent), size == 1};
     units.insert(units.begin(), {numberOf(tensors, shared.tensor), shared.dim, size});
   }
   return ranges;
@@ -124,6 +126,15 @@ void StepBuilder::once(Range range, Body<> body) {
 //===----------------------------------------------------------------------===//
 
 Value StepBuilder::memref(Value tensor) { return memrefs.lookup(tensor); }
+
+Value StepBuilder::allocate(Value rows, int64_t width) {
+  std::optional<int64_t> known = getConstantIntValue(rows);
+  auto type = MemRefType::get({known.value_or(ShapedType::kDynamic), width}, b.getF32Type());
+  Value memref =
+      memref::AllocaOp::create(b, loc, type, known ? ValueRange() : ValueRange(rows), b.getI64IntegerAttr(64));
+  memrefs.try_emplace(memref, memref);
+  return memref;
+}
 
 Value StepBuilder::dim(Value tensor, unsigned d) {
   int64_t known = cast<RankedTensorType>(tensor.getType()).getDimSize(d);
@@ -199,6 +210,9 @@ Value StepBuilder::fma(Value x, Value y, Value z) { return math::FmaOp::create(b
 Value StepBuilder::exp(Value x) { return math::ExpOp::create(b, loc, x); }
 Value StepBuilder::log(Value x) { return math::LogOp::create(b, loc, x); }
 Value StepBuilder::sqrt(Value x) { return math::SqrtOp::create(b, loc, x); }
+Value StepBuilder::abs(Value x) { return math::AbsFOp::create(b, loc, x); }
+Value StepBuilder::sin(Value x) { return math::SinOp::create(b, loc, x); }
+Value StepBuilder::cos(Value x) { return math::CosOp::create(b, loc, x); }
 Value StepBuilder::toF32(Value v) {
   Value narrow = arith::IndexCastOp::create(b, loc, b.getI64Type(), v);
   return arith::SIToFPOp::create(b, loc, b.getF32Type(), narrow);

@@ -64,6 +64,8 @@ public:
   /// `width` numbers side by side: an f32 or a vector of them; of integers one index.
   Value load(Value tensor, ValueRange at, int64_t width = 1);
   void store(Value v, Value tensor, ValueRange at);
+  /// Numbers that a unit keeps for itself, rows of `width`; as a tensor to `load` and `store`. Not on a GPU.
+  Value allocate(Value rows, int64_t width);
 
   //===--- values -----------------------------------------------------------===//
 
@@ -94,6 +96,9 @@ public:
   Value exp(Value x);
   Value log(Value x);
   Value sqrt(Value x);
+  Value abs(Value x);
+  Value sin(Value x);
+  Value cos(Value x);
   Value toF32(Value index);
   /// Is an index in [0, end)?
   Value inside(Value x, Value end) { return make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::ult, x, end); }

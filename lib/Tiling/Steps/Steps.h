@@ -13,6 +13,8 @@ void buildMerge(StepBuilder &s, MergeOp op);
 void buildRandomFeatures(StepBuilder &s, RandomFeaturesOp op);
 void buildRunningMax(StepBuilder &s, RunningMaxOp op);
 void buildFeatureMap(StepBuilder &s, FeatureMapOp op);
+/// The feature of `x`, `width` numbers, by a map that makes one of one.
+mlir::Value buildMap(StepBuilder &s, FeatureKind kind, mlir::Value x, int64_t width);
 void buildLinearWeights(StepBuilder &s, LinearWeightsOp op);
 void buildLinearAttention(StepBuilder &s, LinearAttentionOp op);
 

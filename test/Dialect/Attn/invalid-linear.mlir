@@ -99,7 +99,7 @@ func.func @directions(%x: tensor<2x3x8x16xf16>, %p: tensor<32x16xf16>) {
 // -----
 
 func.func @heads(%x: tensor<2x3x8x16xf32>, %p: tensor<4x32x16xf32>) {
-  // expected-error@+1 {{operand 0 and operand 1 differ in heads: 3 (dimension 1 of 'tensor<2x3x8x16xf32>') and 4 (dimension 0 of 'tensor<4x32x16xf32>'); make them equal (E1)}}
+  // expected-error@+1 {{dimension 1 of operand 0 is 3, no multiple of the 4 of operand 1 (dimension 0); change one of them (E1)}}
   %f, %m = attn.random_features %x, %p : tensor<2x3x8x16xf32>, tensor<4x32x16xf32> -> tensor<2x3x8x32xf32>, tensor<2x3x8xf32>
   return
 }
@@ -109,5 +109,93 @@ func.func @heads(%x: tensor<2x3x8x16xf32>, %p: tensor<4x32x16xf32>) {
 func.func @maximum(%x: tensor<2x3x8xf32>, %c: tensor<2x3xf32>) {
   // expected-error@+1 {{has a state of earlier tokens, but is not causal; add `causal` or drop the state (E15)}}
   %m, %g, %l = attn.running_max %x state(%c : tensor<2x3xf32>) : tensor<2x3x8xf32> -> tensor<2x3x8xf32>, tensor<2x3x8xf32>, tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @logs(%x: tensor<2x3x8x16xf32>, %l: tensor<2x3x8xf32>) {
+  // expected-error@+1 {{has logs, which relu does not take; make it trigonometric, or drop them (E16)}}
+  %0 = attn.feature_map %x relu logs(%l : tensor<2x3x8xf32>) : tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @no_logs(%x: tensor<2x3x8x16xf32>, %l: tensor<2x3x8xf32>) {
+  // expected-error@+1 {{subtracts from logs that are not there; give logs, or drop what is subtracted (E16)}}
+  %0 = attn.feature_map %x trigonometric subtract(%l : tensor<2x3x8xf32>) : tensor<2x3x8x16xf32> -> tensor<2x3x8x32xf32>
+  return
+}
+
+// -----
+
+func.func @two(%x: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{result 0 has 16 features (dimension 3 of 'tensor<2x3x8x16xf32>'), but 32 follow from operand 0; change one of them (E1)}}
+  %0 = attn.feature_map %x trigonometric : tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @groups(%q: tensor<2x6x8x16xf32>, %k: tensor<2x4x8x16xf32>) {
+  // expected-error@+1 {{dimension 1 of operand 0 is 6, no multiple of the 4 of operand 1 (dimension 1); change one of them (E1)}}
+  %o, %s = attn.linear_attention %q, %k, %k : tensor<2x6x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32> -> tensor<2x6x8x16xf32>, tensor<2x4x16x16xf32>
+  return
+}
+
+// -----
+
+func.func @group_state(%q: tensor<2x6x8x16xf32>, %k: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{operand 1 and result 1 differ in key/value heads: 3 (dimension 1 of 'tensor<2x3x8x16xf32>') and 6 (dimension 1 of 'tensor<2x6x16xf32>'); make them equal (E1)}}
+  %w, %z = attn.linear_weights %q, %k : tensor<2x6x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x6x8xf32>, tensor<2x6x16xf32>
+  return
+}
+
+// -----
+
+func.func @no_sums(%q: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{normalizes, but has no third result for the sums of keys; add it (E17)}}
+  %o, %s = attn.linear_attention %q, %q, %q normalize : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x16x16xf32>
+  return
+}
+
+// -----
+
+func.func @sums(%q: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{has a third result, for the sums of keys, but does not normalize; add `normalize`, or drop it (E17)}}
+  %o, %s, %z = attn.linear_attention %q, %q, %q : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x16x16xf32>, tensor<2x3x16xf32>
+  return
+}
+
+// -----
+
+func.func @one_state(%q: tensor<2x3x8x16xf32>, %s0: tensor<2x3x16x16xf32>) {
+  // expected-error@+1 {{normalizes, but has no second state for the sums of keys; add it (E17)}}
+  %o, %s, %z = attn.linear_attention %q, %q, %q normalize state(%s0 : tensor<2x3x16x16xf32>) : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x16x16xf32>, tensor<2x3x16xf32>
+  return
+}
+
+// -----
+
+func.func @two_states(%q: tensor<2x3x8x16xf32>, %s0: tensor<2x3x16x16xf32>, %z0: tensor<2x3x16xf32>) {
+  // expected-error@+1 {{has a second state, for the sums of keys, but does not normalize; add `normalize`, or drop it (E17)}}
+  %o, %s = attn.linear_attention %q, %q, %q state(%s0, %z0 : tensor<2x3x16x16xf32>, tensor<2x3x16xf32>) : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x16x16xf32>
+  return
+}
+
+// -----
+
+func.func @twice(%q: tensor<2x3x8x16xf32>, %w: tensor<2x3x8xf32>) {
+  // expected-error@+1 {{normalizes and divides; drop one of them (E17)}}
+  %o, %s, %z = attn.linear_attention %q, %q, %q normalize divide(%w : tensor<2x3x8xf32>) : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>, tensor<2x3x16x16xf32>, tensor<2x3x16xf32>
+  return
+}
+
+// -----
+
+func.func @pairs(%q: tensor<2x3x8x16xf32>) {
+  // expected-error@+1 {{has trigonometric features, which are two of a number; make them by attn.feature_map before (E18)}}
+  %w, %z = attn.linear_weights %q, %q feature(trigonometric) : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32> -> tensor<2x3x8xf32>, tensor<2x3x16xf32>
   return
 }

@@ -475,15 +475,19 @@ def linear(s, *options):
     w, z = "tensor<?x?x?xf32>", "tensor<?x?x?xf32>"
     for kind, width in (("f32", "?"), ("f16", "40"), ("bf16", "?")):
         t, f = f"tensor<?x?x?x{width}x{kind}>", f"tensor<?x?x?x{width}xf32>"
-        for name in ("elu_plus_one", "relu", "exp"):
+        for name in ("elu_plus_one", "relu", "exp", "abs", "square", "sigmoid"):
             for more, args in (("", ""), (f"subtract(%z : {z}) plus(1.0e-2) ", f", %z: {z}")):
                 spec = f"func.func @f(%x: {t}{args}) -> {f} {{\n  %out = attn.feature_map %x {name} {more}: {t} -> {f}\n  return %out : {f}\n}}\n"
                 s.check(f"{name} of {kind}, {more}", spec, "B=2,H=3,N=37" + (",F=21" if width == "?" else ""), *options)
-        for soft, projection in (("softmax", "tensor<?x?xf32>"), ("", "tensor<?x?x?xf32>")):
+        for more, args in (("", ""), (f"logs(%l : {z}) subtract(%z : {z}) plus(1.0e-2) ", f", %l: {z}, %z: {z}")):
+            g = f"tensor<?x?x?x{'?' if width == '?' else 80}xf32>"
+            s.check(f"trigonometric of {kind}, {more}", f"func.func @f(%x: {t}{args}) -> {g} {{\n  %out = attn.feature_map %x trigonometric {more}: {t} -> {g}\n"
+                    f"  return %out : {g}\n}}\n", "B=2,H=3,N=37" + (",F=21" if width == "?" else ""), *options)
+        for soft, projection in (("softmax", "tensor<?x?xf32>"), ("", "tensor<?x?x?xf32>"), ("trigonometric", "tensor<?x?x?xf32>")):
             u = "tensor<?x?x?x?xf32>"
             spec = (f"func.func @f(%x: {t}, %p: {projection}) -> ({u}, {w}) {{\n  %out, %m = attn.random_features %x, %p {soft} : {t}, {projection} -> {u}, {w}\n"
                     f"  return %out, %m : {u}, {w}\n}}\n")
-            s.check(f"random {soft}, {kind}", spec, [f"B=2,H=3,N={n},F={m}" + (f",D={d}" if width == "?" else "") for n, m, d in ((37, 21, 40), (1, 1, 3), (8, 16, 64))], *options)
+            s.check(f"random {soft}, {kind}", spec, [f"B=2,H=3,N={n},F={m}" + (f",D={d}" if width == "?" else "") for n, m, d in ((37, 21, 40), (1, 1, 3), (8, 130, 64))], *options)
     c = "tensor<?x?xf32>"
     for causal, args, start in (("", "", ""), ("causal", "", ""), ("causal", f", %c: {c}", f"state(%c : {c})")):
         spec = (f"func.func @f(%x: {w}{args}) -> ({w}, {w}, {c}) {{\n  %m, %g, %l = attn.running_max %x {causal} {start} : {w} -> {w}, {w}, {c}\n"
@@ -508,8 +512,27 @@ def linear(s, *options):
                     f"{f'decay(%g : {decay})' if decay else ''} {f'state(%s0 : {state})' if start else ''} : {f}, {f}, {t} -> {t}, {state}\n"
                     f"  return %out, %s{', %z' if weigh else ''} : {t}, {state}{', ' + z if weigh else ''}\n}}\n")
             files = {"z0": write_npy(s.path("z0.npy"), "f", [2, 3, 12], [1 + k % 5 for k in range(72)])} if start and weigh else {}
-            sizes = ["B=2,H=3,N=37,F=12,Dv=40"] if files else ["B=2,H=3,N=37,F=21,Dv=70", "B=1,H=2,N=1,F=1,Dv=3", "H=2,N=8,F=16,Dv=32", "N=0,F=5,Dv=4"]
+            sizes = ["B=2,H=3,N=37,F=12,Dv=40"] if files else ["B=2,H=3,N=37,F=21,Dv=70", "B=1,H=4,Hkv=2,N=9,F=3,Dv=3", "H=2,N=8,F=16,Dv=32", "N=0,F=5,Dv=4"]
             s.check(f"{kind}, decay {name}, '{causal}', state {start}, weights {weigh}", spec, sizes, *options, files=files)
+    normalized(s, *options)
+
+
+def normalized(s, *options):
+    """Linear attention that maps and divides for itself; query heads that share key heads; features and columns that are known, or more than a panel."""
+    for kind, shape, width, maps, sizes in (
+            ("f32", "?x?x?x64", 64, ("elu_plus_one", "exp"), ["B=2,H=4,Hkv=2,N=103", "B=1,H=3,Hkv=1,N=1"]),
+            ("f16", "2x6x?x40", 40, ("sigmoid",), ["N=37"]), ("bf16", "?x?x?x?", "?", ("relu",), ["B=2,H=6,Hkv=2,N=37,F=21,Dv=70", "H=2,N=13,F=100,Dv=35", "H=1,N=0,F=5,Dv=4"])):
+        t, own = f"tensor<{shape}x{kind}>", shape.replace("2x6", "2x2")
+        pairs = "x".join(own.split("x")[:2])
+        k, state, z = f"tensor<{own}x{kind}>", f"tensor<{pairs}x{width}x{width}xf32>", f"tensor<{pairs}x{width}xf32>"
+        decays = ("", "tensor<?x?x?xf32>", f"tensor<?x?x?x{width}xf32>")
+        for feature in maps:
+            for decay, causal, start in ((d, c, st) for d in decays for c in ("causal", "") for st in (False, True) if c or not (d or st)):
+                args = (f", %g: {decay}" if decay else "") + (f", %s0: {state}, %z0: {z}" if start else "")
+                how = (f"decay(%g : {decay}) " if decay else "") + (f"state(%s0, %z0 : {state}, {z}) " if start else "")
+                spec = (f"func.func @f(%q: {t}, %k: {k}, %v: {k}{args}) -> ({t}, {state}, {z}) {{\n  %out, %s, %z = attn.linear_attention %q, %k, %v feature({feature}) "
+                        f"normalize {causal} {how}: {t}, {k}, {k} -> {t}, {state}, {z}\n  return %out, %s, %z : {t}, {state}, {z}\n}}\n")
+                s.check(f"{feature} of {kind}, {shape}, '{causal}', decay {decay}, state {start}", spec, sizes, *options)
 
 
 def large_scores(s):

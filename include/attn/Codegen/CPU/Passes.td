@@ -40,10 +40,11 @@ def LowerCPUMath : Pass<"attn-cpu-lower-math", "::mlir::ModuleOp"> {
   let options = [
     Option<"fma", "fma", "bool", "true", "the CPU has fused multiply-adds (FMA on x86)">,
     Option<"rounding", "rounding", "bool", "true", "the CPU rounds to whole numbers (SSE4.1 on x86)">,
-    Option<"f16Conversions", "f16-conversions", "bool", "true", "the CPU converts f16 from and to f32 (F16C on x86)">
+    Option<"f16Conversions", "f16-conversions", "bool", "true", "the CPU converts f16 from and to f32 (F16C on x86)">,
+    Option<"avx512Exp", "avx512-exp", "bool", "false", "use the AVX-512 instruction that scales by a power of two">
   ];
   let dependentDialects = ["::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
+                           "::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // ATTN_CODEGEN_CPU_PASSES_TD

@@ -76,27 +76,34 @@ StepWork ComputeOp::getWork(ExtentGetter extent) {
 
 StepWork FeatureMapOp::getWork(ExtentGetter extent) {
   Counter count(extent);
-  return count.all(*this, count.elements(getOutput()) * (1 + (getSubtract() ? 1 : 0) + (getPlus() ? 1 : 0)));
+  return count.all(*this,
+                   count.elements(getOutput()) * (1 + (getSubtract() || getLogs() ? 1 : 0) + (getPlus() ? 1 : 0)));
 }
 
 // A sum and a product of features for each token.
+static int64_t countWeights(const Counter &count, Value query, Value key, Value decay) {
+  return (decay ? 2 : 1) * count.elements(key) + 2 * count.elements(query);
+}
+
 StepWork LinearWeightsOp::getWork(ExtentGetter extent) {
   Counter count(extent);
-  return count.all(*this, count.elements(getKey()) + (getDecay() ? count.elements(getKey()) : 0) +
-                              2 * count.elements(getQuery()));
+  int64_t features = getFeature() ? count.elements(getQuery()) + count.elements(getKey()) : 0;
+  return count.all(*this, features + countWeights(count, getQuery(), getKey(), getDecay()));
 }
 
 // Products of features and values go into the state and are taken from it.
 StepWork LinearAttentionOp::getWork(ExtentGetter extent) {
   Counter count(extent);
   int64_t perKey = getDecay() ? 3 : 2, width = count.dim(getValue(), 3);
-  return count.all(*this, (perKey * count.elements(getKey()) + 2 * count.elements(getQuery())) * width +
-                              (getDivide() ? count.elements(getOutput()) : 0));
+  int64_t features = getFeature() ? count.elements(getQuery()) + count.elements(getKey()) : 0;
+  int64_t weights = getNormalize() ? countWeights(count, getQuery(), getKey(), getDecay()) : 0;
+  return count.all(*this, (perKey * count.elements(getKey()) + 2 * count.elements(getQuery())) * width + features +
+                              weights + (getDivide() || getNormalize() ? count.elements(getOutput()) : 0));
 }
 
 StepWork RandomFeaturesOp::getWork(ExtentGetter extent) {
   Counter count(extent);
-  int64_t lengths = getSoftmax() ? 3 * count.elements(getInput()) + count.elements(getFeatures()) : 0;
+  int64_t lengths = getKind() ? 3 * count.elements(getInput()) + count.elements(getFeatures()) : 0;
   return count.all(*this, count.elements(getFeatures()) * (2 * count.dim(getInput(), 3) + 1) + lengths);
 }
 

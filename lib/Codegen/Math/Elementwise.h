@@ -1,13 +1,13 @@
 //===- Elementwise.h - The same code for scalars and vectors ----*- C++ -*-===//
-#ifndef ATTN_LIB_CODEGEN_CPU_ELEMENTWISE_H
-#define ATTN_LIB_CODEGEN_CPU_ELEMENTWISE_H
+#ifndef ATTN_LIB_CODEGEN_MATH_ELEMENTWISE_H
+#define ATTN_LIB_CODEGEN_MATH_ELEMENTWISE_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 
-namespace attn::cpu {
+namespace attn {
 
 using mlir::Value;
 
@@ -54,6 +54,6 @@ private:
   }
 };
 
-} // namespace attn::cpu
+} // namespace attn
 
-#endif // ATTN_LIB_CODEGEN_CPU_ELEMENTWISE_H
+#endif // ATTN_LIB_CODEGEN_MATH_ELEMENTWISE_H
