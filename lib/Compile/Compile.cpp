@@ -46,7 +46,9 @@ ReportTarget getTarget(const CompileOptions &options) { return {options.target, 
 /// A copy of the spec with the attentions that run in place of unions.
 OwningOpRef<ModuleOp> splitCopy(ModuleOp module, const CompileRequest &request) {
   OwningOpRef<ModuleOp> copy = module.clone();
-  if (!request.options.gpu)
+  if (request.options.gpu)
+    splitUnionsForGPU(*copy, request.options.schedule);
+  else
     splitUnions(*copy, request.options.target, request.options.schedule);
   return copy;
 }

@@ -23,9 +23,11 @@ constexpr int64_t kChosenWarps = 8;
 
 /// Rows by which query tiles are compared.
 constexpr int64_t kVectorRows = 32;
-/// What a query tile takes, in time of one key passing 32 query rows of a tile of 128. Narrow tiles fetch more bytes of
-/// keys and values per product, and have fewer products for each ldmatrix: estimates from these counts, not measured.
-constexpr TileCosts kTileCosts = {/*pair=*/{1.5, 1.15, 1.05, 1}, /*masked=*/0.25, /*tile=*/16, /*run=*/8};
+/// What a query tile takes, in time of one key passing 32 query rows of a wide tile: issue rates and counts of
+/// instructions (docs/Performance.md), not measured. On tensor cores narrow tiles copy more bytes of keys and values
+/// per product, and have fewer products for each ldmatrix; FMAs take so long that little else counts.
+constexpr TileCosts kMatrixCosts = {/*pair=*/{1.4, 1.2, 1.1, 1}, /*masked=*/0.25, /*tile=*/16, /*run=*/8};
+constexpr TileCosts kFMACosts = {/*pair=*/{1.02, 1, 1, 1}, /*masked=*/0.03, /*tile=*/2, /*run=*/1};
 /// What a narrower tile has to save by these estimates.
 constexpr double kGain = 0.95;
 
@@ -155,8 +157,7 @@ Cut GPUChooser::narrowForMask(ArrayRef<Cut> cuts) {
   const Cut &first = cuts.front();
   if (!op.getMaskBlock() || overrides.queryTile || first.pack > 1)
     return first;
-  TargetModel rows;
-  rows.lanes = kVectorRows, rows.costs = kTileCosts;
+  TargetModel rows = getGPUCosts(tensorCores());
   TileCostModel model(op, reindexing, rows, /*granule=*/first.keys);
   auto cost = [&](const Cut &cut) { return model.get(cut.queries / kVectorRows); };
   const Cut *best = &first;
@@ -265,6 +266,12 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
 }
 
 } // namespace
+
+TargetModel getGPUCosts(bool tensorCores) {
+  TargetModel rows;
+  rows.lanes = kVectorRows, rows.costs = tensorCores ? kMatrixCosts : kFMACosts;
+  return rows;
+}
 
 GPUResources estimateResources(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule) {
   ScheduleOverrides none;

@@ -215,6 +215,7 @@ struct SelectSchedule : impl::SelectScheduleBase<SelectSchedule> {
       getOperation().emitError(error);
       return signalPassFailure();
     }
+    splitUnionsForGPU(getOperation(), overrides);
     getOperation().walk([&](AttentionOp op) {
       if (!op.getScheduleAttr()) {
         FailureOr<ScheduleChoice> choice = chooseGPUSchedule(op, *gpu, overrides);

@@ -133,12 +133,21 @@ static bool splitUnion(AttentionOp op, const TargetModel &target, int64_t granul
   return false;
 }
 
-void attn::splitUnions(Operation *root, const TargetModel &target, const ScheduleOverrides &overrides) {
+static void splitAll(Operation *root, const TargetModel &target, int64_t granule, const ScheduleOverrides &overrides) {
   if (!overrides.reindex)
     return;
   SmallVector<AttentionOp> ops;
   root->walk([&](AttentionOp op) { ops.push_back(op); });
   for (AttentionOp op : ops)
     if (op->getParentOfType<func::FuncOp>())
-      splitUnion(op, target, getGranule(overrides));
+      splitUnion(op, target, granule);
+}
+
+void attn::splitUnions(Operation *root, const TargetModel &target, const ScheduleOverrides &overrides) {
+  splitAll(root, target, getGranule(overrides), overrides);
+}
+
+void attn::splitUnionsForGPU(Operation *root, const ScheduleOverrides &overrides) {
+  constexpr int64_t keys = 32; // of a tile of f32
+  splitAll(root, getGPUCosts(/*tensorCores=*/false), keys, overrides);
 }

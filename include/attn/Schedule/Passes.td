@@ -7,7 +7,7 @@ def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose tile sizes, reindexing and key splits";
   let description = [{
     Writes an `#attn.schedule` on every `attn.attention` that has none, from the mask's shape and the numbers of the target
-    below. On a CPU, a union that is less work as attentions that join each other becomes those first. An option other than 0
+    below. A union in f32 that is less work as attentions that join each other becomes those first. An option other than 0
     overrides the choice. A schedule that stands on an op is kept as it is, so it can be written by hand; one that there is
     no code for on the target is an error.
 

@@ -26,8 +26,12 @@ struct ScheduleChoice {
 /// cache.
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides = {});
 
-/// Runs unions of patterns, where that is less work, as attentions that join: see SplitUnion.cpp. For a CPU.
+/// Runs unions of patterns, where that is less work, as attentions that join: see SplitUnion.cpp.
 void splitUnions(mlir::Operation *root, const TargetModel &target, const ScheduleOverrides &overrides = {});
+void splitUnionsForGPU(mlir::Operation *root, const ScheduleOverrides &overrides = {});
+
+/// What query tiles cost on a GPU, a vector being 32 rows.
+TargetModel getGPUCosts(bool tensorCores);
 
 /// Keys in which masks are told apart.
 int64_t getGranule(const ScheduleOverrides &overrides);
