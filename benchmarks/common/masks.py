@@ -112,6 +112,10 @@ SPARSE = [
     Mask("neighborhood 1-D", "neighborhood(size = 257)", lambda n: n * 257),
     Mask("neighborhood 2-D", "neighborhood_2d(width = 64, size = [7, 7])", lambda n: n * 49),
 ]
+SETS = Mask("index sets", "window(left = 4, right = 4) or column_in(%g : tensor<?x?xi32>) or row_in(%g : tensor<?x?xi32>)",
+            argument="%g: tensor<?x?xi32>")
+BIGBIRD = Mask("bigbird", "blocked(16, window(left = 1, right = 1) or global(count = 1) or in_table(%r : tensor<?x?xi64>))",
+               argument="%r: tensor<?x?xi64>")
 LONG = [WINDOW, document_mask("documents to 8000", 8000), DOCUMENTS, LONGFORMER]
 SOFTCAP = Mask("soft cap", "causal and window(left = 1023)", score=SOFT_CAP)
 COMPILED = [WINDOW, LONGFORMER, DOCUMENTS, SOFTCAP]

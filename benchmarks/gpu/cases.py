@@ -63,6 +63,7 @@ PUBLISHED = {
     ("dense", 64, 16384, 16384): "FlashAttention-3, H100: 501; FlexAttention: 346",
     ("causal", 64, 16384, 16384): "FlashAttention-3, H100: 474; FlexAttention: 340",
     ("window of 1024", 128, 32768, 32768): "FlashAttention-3, H100: 523", ("window of 1024", 64, 32768, 32768): "cuDNN, H200: 358",
+    ("dense", 256, 16384, 16384): "FlashAttention-3, H100: 756",
     ("dense", 128, 1, 4000): "FlashAttention-3, H100: 1849",
 }
 ELEMENTS = ("bf16", "f16", "f32")
@@ -105,4 +106,5 @@ def timed(quick):
         *prefill(masks.DENSE, 128, [16384, 1024, 2048, 4096, 8192], one, 64, 8),
         *prefill(masks.DENSE, 64, [16384, 1024, 4096], same_tokens, 16, 16),
         *prefill(LONG_WINDOW, 64, [32768], lambda n: 2, 64, 8),
+        *prefill(masks.DENSE, 256, [16384], one, 8, 8),
     ]

@@ -160,6 +160,18 @@ def total(counts, op):
     return sum(count for name, count in counts.items() if name.split(".")[0] == op)
 
 
+def spills(instructions):
+    """Loads and stores of registers that do not suffice."""
+    return sum(i.op in ("LDL", "STL") for i in instructions)
+
+
+def loop_of_tiles(lines, product):
+    """Instructions of the loop that computes tiles: of those with products and copies of tiles ahead, the longer is exact."""
+    loops = [loop.instructions() for loop in loops_of(lines)]
+    return min((loop for loop in loops if any(i.op == product for i in loop) and any(i.op in ("LDGSTS", "STS") for i in loop)),
+               key=len, default=None)
+
+
 def loops_of(lines):
     blocks = make_blocks(lines)
     loops, back = find_loops(blocks)

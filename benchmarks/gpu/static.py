@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What can be said of GPU kernels without a GPU: registers, shared memory, traffic, instructions of a tile. See ../README.md.
 
-    benchmarks/gpu/static.py [--chips=sm_80,sm_90] [--types=f16,bf16,f32] [--dims=64,128,256] [--masks=none,...]
+    benchmarks/gpu/static.py [--chips=sm_80,sm_90] [--types=f16,bf16,f32] [--dims=64,128,256] [--masks=none,...|all]
+
+Fails where a loop over tiles spills (of heads to 128), where banks conflict or where sectors are wasted.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from gpu import model, sass
 
 MASKS = {"none": masks.DENSE, "causal": masks.CAUSAL, "window": masks.WINDOW, "document": masks.DOCUMENTS,
          "table": masks.TABLE}
+MORE = {mask.name: mask for mask in (*masks.SPARSE, masks.SETS, masks.BIGBIRD) if mask not in MASKS.values()}
 # Opcodes in the low 12 bits of an instruction, for machines without nvdisasm.
 OPCODES = {0x23c: "HMMA", 0x308: "MUFU", 0x223: "FFMA", 0x387: "STL", 0x983: "LDL"}
 
@@ -51,8 +54,8 @@ class Compiled:
         self.tensor_cores = attention["resources"]["tensor_cores"]
         said = subprocess.run([tools.ptxas, "-v", f"-arch={chip}", ptx, "-o", self.cubin], check=True, capture_output=True,
                               text=True).stderr
-        # The merge of split keys is a kernel of its own.
-        task = next(part for part in said.split("Compiling entry function")[1:] if "task'" in part)
+        # Of a union, the first attention. The merge of split keys is a kernel of its own.
+        task = next(part for part in said.split("Compiling entry function")[1:] if "k0$task'" in part)
         self.registers = int(re.search(r"Used (\d+) registers", task).group(1))
         self.spills = sum(map(int, re.findall(r"(\d+) bytes spill", task)))
 
@@ -76,7 +79,7 @@ class Compiled:
         """The loop with the products of a tile, and its instructions in a full and in a partial tile. Another loop, with
         more instructions, is for tiles with numbers that are not finite."""
         kernels = sass.disassemble(self.tools.nvdisasm, self.cubin)
-        lines = next(lines for name, lines in kernels.items() if name.endswith("task"))
+        lines = next(lines for name, lines in kernels.items() if name.endswith("k0$task"))
         products, op = self.tile()[0], "HMMA" if self.tensor_cores else "FFMA"
         found = []
         for loop in sass.loops_of(lines):
@@ -128,7 +131,7 @@ def histogram(cubin):
 
 
 def measure(tools, folder, chip, element, dim, name):
-    c = Compiled(tools, folder, chip, element, dim, MASKS[name])
+    c = Compiled(tools, folder, chip, element, dim, {**MASKS, **MORE}[name])
     s = c.schedule
     line = {"chip": chip, "type": element, "D": dim, "mask": name, "rows": s["query_tile"], "warps": s["warps"],
             "keys": s["key_tile"], "registers": c.registers, "spill_bytes": c.spills, "shared": c.shared,
@@ -152,7 +155,7 @@ def count(c, loop, full, partial):
     chip = model.CHIPS[c.chip]
     cycles = model.times(chip, full)
     return {
-        "spills_in_loop": sum(i.op in ("LDL", "STL") for i in loop.instructions()),
+        "spills_in_loop": sass.spills(loop.instructions()),
         "products": sass.total(full, op), "least_products": products, "exp": sass.total(full, "MUFU"), "least_exp": exponentials,
         "others": others, "least_others": c.ideal(), "partial_others": sum(partial.values()) - products - exponentials,
         "cycles": {unit: round(time) for unit, time in cycles.items()},
@@ -209,6 +212,16 @@ def markdown(lines):
     return f"{tiles}\n\n{partial}\n\nOf a kernel at most: bank conflicts {conflicts}, wasted sectors {wasted}."
 
 
+def broken_promises(lines):
+    for line in lines:
+        where = f"{line['chip']}, {line['type']}, {line['D']}, {line['mask']}"
+        if line.get("spills_in_loop") and line["D"] <= 128:
+            yield f"{where}: {line['spills_in_loop']} spills in the loop over tiles"
+        for field in ("bank_conflicts", "wasted_sectors"):
+            if line.get(field):
+                yield f"{where}: {field} {line[field]}"
+
+
 def parse_options():
     root = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -217,12 +230,14 @@ def parse_options():
     parser.add_argument("--chips", type=words, default=list(model.CHIPS), help=", ".join(model.CHIPS))
     parser.add_argument("--types", type=words, default=["f16", "bf16", "f32"], help="f16, bf16, f32")
     parser.add_argument("--dims", type=words, default=["64", "128", "256"], help="head_dims")
-    parser.add_argument("--masks", type=words, default=list(MASKS), help=", ".join(MASKS))
+    parser.add_argument("--masks", type=words, default=list(MASKS), help=f"{', '.join(MASKS)} (these), {', '.join(MORE)}; all")
     parser.add_argument("--emulate", choices=["on", "off"], default="on", help="count bank conflicts and sectors (on)")
     parser.add_argument("--nvdisasm", choices=["on", "off"], default="on", help="look at machine code (on)")
     parser.add_argument("--json", type=pathlib.Path, help="also write the lines to this file")
     options = parser.parse_args()
-    for given, known in ((options.chips, model.CHIPS), (options.masks, MASKS)):
+    if options.masks == ["all"]:
+        options.masks = [*MASKS, *MORE]
+    for given, known in ((options.chips, model.CHIPS), (options.masks, {**MASKS, **MORE})):
         for name in given:
             if name not in known:
                 parser.error(f"no {name}; there are {', '.join(known)}")
@@ -248,6 +263,8 @@ def main():
     if options.json:
         report.write(options.json)
     print(markdown(report.lines), file=sys.stderr)
+    if broken := list(broken_promises(report.lines)):
+        sys.exit("\n".join(broken))
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ LogicalResult rewriteBitcast(WarpBuilder &b, Operation *op) {
   return success();
 }
 
-/// Forwards its operand: llvm.freeze and the like.
+/// Forwards its (first) operand: llvm.freeze and the like.
 LogicalResult forward(WarpBuilder &b, Operation *op) {
   b.set(op->getResult(0), Components(b.get(op->getOperand(0))));
   return success();
@@ -198,6 +198,7 @@ void addStructureRules(RuleTable &rules) {
   add("llvm.mlir.poison", rewriteUndefined);
   add("ub.poison", rewriteUndefined);
   add("llvm.freeze", forward);
+  add("llvm.intr.expect", forward);
   add("llvm.extractvalue", rewriteExtractValue);
   add("llvm.insertvalue", rewriteInsertValue);
   add("llvm.extractelement", rewriteExtractElement);

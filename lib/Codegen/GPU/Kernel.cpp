@@ -95,6 +95,21 @@ IRMapping Binder::bind() {
   return map;
 }
 
+/// Says that most tiles are full. LLVM then leaves in the branch over the mask what only masks need: out of the loop it
+/// would take registers from the products. It heeds that only in functions with a count of entries, whatever number.
+void expectFullTiles(Emit &e, LLVM::LLVMFuncOp kernel) {
+  kernel.setFunctionEntryCount(1);
+  kernel.walk([&](tile::ClipOp clip) {
+    auto branch = dyn_cast<scf::IfOp>(clip->getParentOp());
+    if (!branch)
+      return;
+    OpBuilder::InsertionGuard guard(e.b);
+    e.b.setInsertionPoint(branch);
+    Value no = arith::ConstantIntOp::create(e.b, e.loc, e.b.getI1Type(), 0);
+    branch.getConditionMutable().assign(LLVM::ExpectOp::create(e.b, e.loc, branch.getCondition(), no));
+  });
+}
+
 } // namespace
 
 LLVM::LLVMFuncOp makeKernel(func::FuncOp task, gpu::GPUModuleOp device, const KernelShape &shape) {
@@ -105,6 +120,7 @@ LLVM::LLVMFuncOp makeKernel(func::FuncOp task, gpu::GPUModuleOp device, const Ke
   IRMapping map = Binder(e, task, parameters, shape).bind();
   for (Operation &op : task.getBody().front().without_terminator())
     b.clone(op, map);
+  expectFullTiles(e, kernel);
   LLVM::ReturnOp::create(b, e.loc, ValueRange());
   return kernel;
 }

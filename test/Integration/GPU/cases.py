@@ -10,8 +10,10 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "CPU"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "CPU"), os.path.join(HERE, "..", "..", "..", "benchmarks")]
 from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, linear as linear_on, steps as steps_on
+from gpu import sass, static
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
 
@@ -337,8 +339,11 @@ def overflow(s):
 def each_ptx(s, check):
     """Calls `check(name, chip, file, text of the spec)` for the PTX of every mask and form."""
     forms = (("bf16", 64, "sm_80"), ("f16", 128, "sm_90"), ("f32", 64, "sm_86"), ("f16", 64, "sm_75"))
+    def forms_of(number, name):  # masks that read tensors need the most registers
+        return forms if name == "causal" else (forms[0], forms[1 + number % 3]) if MASKS[name][1] else (forms[number % 4], forms[(number + 1) % 4])
+
     specs = [(f"{element}, {name}", spec(name, element, dim=dim), chip) for number, name in enumerate(MASKS)
-             for element, dim, chip in (forms if name == "causal" else (forms[number % 4], forms[(number + 1) % 4]))]
+             for element, dim, chip in forms_of(number, name)]
     specs += [(f"{name}, {element}", attention("causal", index_region(lines), lse=True, element=element, dim=128), "sm_80")
               for name, lines in SCORES.items() for element in ("bf16", "f32")]
     specs += [(f"bf16, {dim}, {value_dim}", attention("causal", lse=True, element="bf16", dim=dim, value_dim=value_dim), chip)
@@ -363,16 +368,27 @@ def ptx(s):
 
 
 def ptxas(s):
-    """ptxas takes the PTX, for its chip, and spills next to nothing."""
+    """ptxas takes the PTX, for its chip, and spills next to nothing: in the loop over tiles, of heads to 128, nothing."""
+    nvdisasm = static.find("nvdisasm")
+
     def check(name, chip, file, text):
-        said = subprocess.run([PTXAS, "-v", f"-arch={chip}", file, "-o", os.devnull], capture_output=True, text=True)
+        cubin = f"{file}.cubin"
+        said = subprocess.run([PTXAS, "-v", f"-arch={chip}", file, "-o", cubin], capture_output=True, text=True)
         if "is not defined for option" in said.stderr:  # this ptxas knows the chip no longer
             return
         s.expect(said.returncode == 0, f"{name}, {chip}: {said.stderr[:400]}")
         spilled = max([int(number) for number in re.findall(r"(\d+) bytes spill stores", said.stderr)] or [0])
-        # A mask that reads several tables needs a few registers more than there are, in its partial tiles; so do places of wide rows.
-        limit = 32 if "%" in text.split("mask")[-1].split(":")[0] else 96 if "x512x" in text else 16
+        limit = 96 if "x512x" in text else 16  # places in wide rows
         s.expect(spilled <= limit, f"{name}, {chip}: spills {spilled} bytes")
+        if nvdisasm and "x512x" not in text:
+            check_loops(f"{name}, {chip}", cubin, "HMMA" if chip != "sm_75" and "xf32>" not in text.split(",")[0] else "FFMA")
+
+    def check_loops(name, cubin, product):
+        for kernel, lines in sass.disassemble(nvdisasm, cubin).items():
+            if kernel.endswith("task"):
+                loop = sass.loop_of_tiles(lines, product)
+                s.expect(loop, f"{name}: no loop of {kernel} has products and copies")
+                s.expect(not loop or not sass.spills(loop), f"{name}: {kernel} spills in its loop over tiles")
     each_ptx(s, check)
 
 
