@@ -2,8 +2,8 @@
 
 
 def attention(mask="", score="", align="", scale="", args="", lse=False, element="f32", schedule="",
-              dim="?", value_dim=None, join="", sink="", normalizer="", heads="?", key_heads="?", queries="?"):
-    """A function @f of q, k, v and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
+              dim="?", value_dim=None, join="", sink="", normalizer="", relative="", scores="", heads="?", key_heads="?", queries="?"):
+    """A function @f of q, k, v (or `scores`, a type, and v) and `args` ("%doc: tensor<?x?xi32>, ..."), returning out (and lse)."""
     q = f"tensor<?x{heads}x{queries}x{dim}x{element}>"
     k = f"tensor<?x{key_heads}x?x{dim}x{element}>"
     v = f"tensor<?x{key_heads}x?x{value_dim or dim}x{element}>"
@@ -12,11 +12,14 @@ def attention(mask="", score="", align="", scale="", args="", lse=False, element
     if lse:
         results, types, names = "%out, %lse", f"{types}, tensor<?x{heads}x{queries}xf32>", "%out, %lse"
     parts = [f"align({align})" if align else "", f"normalizer({normalizer})" if normalizer else "", f"join({join})" if join else "",
-             f"sink({sink})" if sink else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
+             f"sink({sink})" if sink else "", f"relative({relative})" if relative else "", f"scale({scale})" if scale else "", score_region(score), mask_part(mask),
              f"schedule(#attn.schedule<{schedule}>)" if schedule else ""]
+    arguments, operands, given = f"%q: {q}, %k: {k}", "%q, %k", f"{q}, {k}"
+    if scores:
+        arguments, operands, given = f"%p: {scores}", "scores(%p)", scores
     return (
-        f"func.func @f(%q: {q}, %k: {k}, %v: {v}{extra}) -> ({types}) {{\n"
-        f"  {results} = attn.attention %q, %k, %v {' '.join(p for p in parts if p)} : {q}, {k}, {v} -> {types}\n"
+        f"func.func @f({arguments}, %v: {v}{extra}) -> ({types}) {{\n"
+        f"  {results} = attn.attention {operands}, %v {' '.join(p for p in parts if p)} : {given}, {v} -> {types}\n"
         f"  return {names} : {types}\n}}\n"
     )
 

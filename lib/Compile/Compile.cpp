@@ -173,7 +173,8 @@ Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostrea
       return inputs.takeError();
     size_t before = report.attentions.size();
     for (MaskInputs::Attention &a : inputs->attentions) {
-      auto made = makeReport({a.op, a.extents, a.headDim, a.valueDim, std::move(a.captured)}, report.target);
+      auto made =
+          makeReport({a.op, a.extents, a.headDim, a.valueDim, std::move(a.captured), a.operandBytes}, report.target);
       if (failed(made))
         return toldAlready();
       report.attentions.push_back(std::move(*made));

@@ -72,8 +72,8 @@ public:
 
   /// Extents of b, h, i, j of the op that a value belongs to.
   int64_t getPosition(AttentionOp op, unsigned which) const {
-    int64_t queries = table.get(op.getQuery(), 2), keys = table.get(op.getKey(), 2);
-    int64_t extents[] = {table.get(op.getQuery(), 0), table.get(op.getQuery(), 1),
+    int64_t queries = table.get(op.getQueryRows(), 2), keys = table.get(op.getKeyRows(), 2);
+    int64_t extents[] = {table.get(op.getQueryRows(), 0), table.get(op.getQueryRows(), 1),
                          op.getAlign() == Align::BottomRight ? std::max(queries, keys) : queries, keys};
     return extents[which];
   }

@@ -154,6 +154,14 @@ llvm::SmallVector<CountedStep> countSteps(func::FuncOp func, const ExtentTable &
   return steps;
 }
 
+int64_t countBytes(Value tensor, const ExtentTable &table) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    bytes *= table.get(tensor, d);
+  return bytes;
+}
+
 /// Integers as the mask reads them; of floats only the shape.
 CapturedData capture(const HostTensor &tensor) {
   CapturedData data = {tensor.shape, {}};
@@ -218,9 +226,13 @@ llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions 
     return *tensor;
   };
   func.walk([&](AttentionOp op) {
-    MaskInputs::Attention attention = {op, {}, table->get(op.getQuery(), 3), table->get(op.getValue(), 3), {}};
-    attention.extents = {table->get(op.getQuery(), 0), table->get(op.getQuery(), 1), table->get(op.getKey(), 1),
-                         table->get(op.getQuery(), 2), table->get(op.getKey(), 2)};
+    MaskInputs::Attention attention = {
+        op, {}, op.getScores() ? 0 : table->get(op.getQuery(), 3), table->get(op.getValue(), 3), {}};
+    Value query = op.getQueryRows(), key = op.getKeyRows();
+    attention.extents = {table->get(query, 0), table->get(query, 1), table->get(key, 1), table->get(query, 2),
+                         table->get(key, 2)};
+    for (Value tensor : {op.getSink(), op.getTable(), op.getBias(), op.getScores()})
+      attention.operandBytes += tensor ? countBytes(tensor, *table) : 0;
     ExpandedMask mask(op);
     for (Value tensor : mask.getTensors()) {
       auto argument = dyn_cast<BlockArgument>(tensor);

@@ -69,8 +69,9 @@ Captures Captures::of(AttentionOp op) {
       read.push_back(captures.tensors[source.getArgNumber() - 4]);
   }
   addScoreTensors(op, captures.tensors, read);
-  if (op.getSink() && !captures.findTensor(op.getSink()))
-    captures.tensors.push_back(op.getSink());
+  for (Value tensor : {op.getSink(), op.getTable(), op.getBias(), op.getScores()})
+    if (tensor && !captures.findTensor(tensor))
+      captures.tensors.push_back(tensor);
   for (const Table &table : captures.tables)
     if (table.kind == Table::Kind::Members && !llvm::is_contained(read, captures.tensors[table.operand]))
       captures.searched |= int64_t(1) << (table.operand % 64); // more operands than bits are refused later

@@ -81,6 +81,7 @@ ExpandedMask::ExpandedMask(AttentionOp op, llvm::function_ref<bool(MaskOpInterfa
   Block *mask = op.getMaskBlock();
   if (!mask) {
     result = arith::ConstantIntOp::create(builder, op.getLoc(), 1, 1);
+    members = {result};
     return;
   }
   mapping.map(mask->getArguments(), block.getArguments());
@@ -96,22 +97,49 @@ ExpandedMask::ExpandedMask(AttentionOp op, llvm::function_ref<bool(MaskOpInterfa
         mapping.map(operand, importValue(builder, operand));
     builder.clone(inner, mapping);
   }
-  Value yielded = op.getMaskResult();
-  if (!mapping.contains(yielded))
-    mapping.map(yielded, importValue(builder, yielded));
-  // A marker keeps the result in sight while predicates are replaced.
+  // A marker keeps the results in sight while predicates are replaced.
   OperationState marker(op.getLoc(), YieldOp::getOperationName());
-  marker.addOperands(mapping.lookup(yielded));
+  for (Value yielded : op.getMaskMembers()) {
+    if (!mapping.contains(yielded))
+      mapping.map(yielded, importValue(builder, yielded));
+    marker.addOperands(mapping.lookup(yielded));
+  }
   Operation *yield = builder.create(marker);
   for (Operation *inner = &block.front(); inner != yield;) {
     Operation *current = inner;
     inner = inner->getNextNode();
     expandOp(builder, current, keep);
   }
-  result = yield->getOperand(0);
+  members.assign(yield->operand_begin(), yield->operand_end());
   yield->erase();
+  builder.setInsertionPointToEnd(&block);
+  combineMembers(builder);
   foldStaticExtents(block, op);
   removeDeadOps();
+}
+
+void ExpandedMask::combineMembers(OpBuilder &builder) {
+  Location loc = holder->getLoc();
+  auto either = [&](Value a, Value b) { return a ? arith::OrIOp::create(builder, loc, a, b).getResult() : b; };
+  for (Value member : members)
+    result = either(result, member);
+  if (members.size() < 2)
+    return;
+  Value yes = arith::ConstantIntOp::create(builder, loc, 1, 1);
+  for (Value member : members) {
+    Value others, alone;
+    for (Value other : members)
+      if (other != member)
+        others = either(others, other);
+    // The same value twice never holds once.
+    if (!others || llvm::count(members, member) > 1)
+      continue;
+    others = arith::XOrIOp::create(builder, loc, others, yes);
+    alone = arith::AndIOp::create(builder, loc, member, others);
+    once = either(once, alone);
+  }
+  if (!once)
+    once = arith::ConstantIntOp::create(builder, loc, 0, 1);
 }
 
 Block &ExpandedMask::getBlock() const { return *holder.get().getBody(); }
@@ -127,7 +155,9 @@ Value ExpandedMask::importValue(OpBuilder &builder, Value outside) {
 
 void ExpandedMask::removeDeadOps() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getBlock())))
-    if (op.use_empty() && op.getResults().end() == llvm::find(op.getResults(), result) && isMemoryEffectFree(&op))
+    if (op.use_empty() && isMemoryEffectFree(&op) && llvm::none_of(op.getResults(), [&](Value v) {
+          return v == result || v == once || llvm::is_contained(members, v);
+        }))
       op.erase();
   SmallVector<Value> kept;
   for (int64_t k = tensors.size() - 1; k >= 0; --k) {
@@ -163,6 +193,7 @@ void ExpandedMask::dropConjuncts(const Reindexing &reindexing) {
   result = rebuild(builder, result, [&](Value conjunct) { return analysis.holdsInClasses(conjunct, reindexing); });
   if (!result)
     result = arith::ConstantIntOp::create(builder, loc, 1, 1);
+  members = {result};
   removeDeadOps();
 }
 
@@ -182,6 +213,9 @@ Value attn::expandMaskInto(OpBuilder &builder, Block &maskBlock, ValueRange bhij
     else
       builder.clone(op, mapping);
   }
+  if (options.members)
+    for (Value member : mask.getMembers())
+      options.members->push_back(mapping.lookupOrDefault(member));
   return mapping.lookupOrDefault(mask.getResult());
 }
 

@@ -69,10 +69,11 @@ static std::string printMask(AttentionOp op) {
   std::string text;
   llvm::raw_string_ostream os(text);
   op->print(os, OpPrintingFlags().useLocalScope().elideLargeElementsAttrs());
-  size_t open = text.find(" mask(");
+  StringRef clause = op.isCounted() ? " mask counted(" : " mask(";
+  size_t open = text.find(clause);
   if (open == std::string::npos)
     return "";
-  open += strlen(" mask(");
+  open += clause.size();
   return tidy(op, StringRef(text).slice(open, findClosing(text, open - 1)));
 }
 
@@ -97,7 +98,7 @@ public:
     copy = cast<AttentionOp>(op->clone(mapping));
     OpBuilder(op).insert(copy);
     Block &block = *copy.getMaskBlock();
-    block.getTerminator()->setOperand(0, mapping.lookupOrDefault(part));
+    block.getTerminator()->setOperands(mapping.lookupOrDefault(part));
     for (Operation *inner = block.getTerminator()->getPrevNode(); inner;) {
       Operation *dead = inner->use_empty() ? inner : nullptr;
       inner = inner->getPrevNode();
@@ -131,8 +132,10 @@ static void addConjuncts(Value value, Block &block, SmallVector<Value> &conjunct
 
 static SmallVector<Value> getConjuncts(AttentionOp op) {
   SmallVector<Value> conjuncts;
+  if (op.isCounted())
+    return llvm::to_vector(op.getMaskMembers());
   if (Block *block = op.getMaskBlock())
-    addConjuncts(block->getTerminator()->getOperand(0), *block, conjuncts);
+    addConjuncts(op.getMaskMembers()[0], *block, conjuncts);
   return conjuncts;
 }
 

@@ -37,6 +37,8 @@ static ExpandedMask expand(AttentionOp op, const Reindexing &reindexing) {
 
 MaskProgram::MaskProgram(AttentionOp op, const Reindexing &reindexing) : mask(expand(op, reindexing)), analysis(mask) {
   result = addCondition(analysis.getRoot());
+  if (mask.getOnce())
+    once = addCondition(*analysis.findCondition(mask.getOnce()));
 }
 
 unsigned MaskProgram::getTensor(Operation *op) {
@@ -226,5 +228,8 @@ Interval MaskProgram::read(ReadingBuilder &builder, const std::array<Interval, 4
   slots.reserve(kPositions + steps.size());
   for (const Step &step : steps)
     slots.push_back(readStep(step, builder, slots));
-  return slots[result];
+  Interval answer = slots[result];
+  if (once)
+    answer.lo = builder.min(answer.lo, slots[*once].lo);
+  return answer;
 }

@@ -22,7 +22,7 @@ public:
   /// The captured tensor, an index into ExpandedMask::getTensors, that an op of the mask reads.
   static unsigned getTensor(mlir::Operation *op);
 
-  /// Whether all and whether any pairs attend of the box of b, h, i and j.
+  /// Whether all, exactly once, and whether any pairs attend of the box of b, h, i and j.
   Interval read(ReadingBuilder &builder, const std::array<Interval, 4> &position) const;
 
 private:
@@ -55,6 +55,7 @@ private:
   MaskAnalysis analysis;
   std::vector<Step> steps;
   unsigned result;
+  std::optional<unsigned> once; // of a mask that counts
   llvm::DenseMap<unsigned, unsigned> atomSlots, conditionSlots;
   llvm::DenseMap<mlir::Operation *, unsigned> leafSlots;
 };

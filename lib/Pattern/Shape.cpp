@@ -16,7 +16,10 @@ static int64_t getKeysPerRow(AttentionOp op, const Reindexing &reindexing) {
   return reindexing.kind == ReindexKind::Block ? reindexing.size : keys / reindexing.size;
 }
 
+// Conditions that are counted hold each for itself: no part of them holds for all pairs of a class.
 Reindexing attn::findReindexing(AttentionOp op) {
+  if (op.isCounted())
+    return {};
   ExpandedMask mask(op);
   Reindexing best;
   for (const Reindexing &found : MaskAnalysis(mask).findReindexings())
@@ -28,6 +31,8 @@ Reindexing attn::findReindexing(AttentionOp op) {
 bool attn::allowsReindexing(AttentionOp op, const Reindexing &reindexing) {
   if (reindexing.kind == ReindexKind::Dense)
     return true;
+  if (op.isCounted())
+    return false;
   ExpandedMask mask(op);
   return llvm::any_of(MaskAnalysis(mask).findReindexings(), [&](const Reindexing &found) {
     if (found.kind != reindexing.kind)

@@ -1,43 +1,28 @@
 //===- Recurrence.cpp - Memories of earlier segments ------------------------===//
 #include "Systems.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 
 namespace attn::presets {
 
 /// `number` as text that is read back as the same f32.
 static std::string exact(double number) { return llvm::formatv("{0:e9}", number); }
 
-/// @NAME of queries of a segment over memory and segment, with the scores of distances.
+/// @NAME of queries of a segment over memory and segment, with products with distances.
 static std::string relativeAttention(const Settings &set, llvm::StringRef name, llvm::StringRef mask) {
-  auto shifted = [&](llvm::StringRef result, const char *by) {
-    return compute(result, {"q", "b, h, n, d", by, "h, d", "b, h, n, d", "b, h, n, d", "!t", "!h", "!t"},
-                   "    %sum = arith.addf %x, %y : f32\n    attn.result %sum : f32\n");
-  };
   return set.fill("!h = tensor<?x${head_dim}x${dtype}>    // [heads, head_dim]\n"
-                  "!r = tensor<?x?x${head_dim}x${dtype}>  // [heads, distances, head_dim]\n"
-                  "!s = tensor<?x?x?x?xf32>\n\n// Keys and values: memory first, then the segment of the queries.\n"
+                  "!r = tensor<?x?x${head_dim}x${dtype}>  // [heads, distances, head_dim]\n\n"
+                  "// Keys and values: memory first, then the segment of the queries.\n"
                   "func.func @$name(%q: !t, %k: !t, %v: !t, %r: !r, %u: !h, %w: !h) -> !t {\n",
                   {{"name", name.str()}}) +
-         shifted("qu", "u") + shifted("qw", "w") +
-         set.fill(R"(  %far = attn.relative_scores %qw, %k, %r : !t, !t, !r -> !s
-  %out = attn.attention %qu, %k, %v align(bottom_right) score {
-  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    %two = arith.constant 2 : index
-    %queries = tensor.dim %q, %two : !t
-    %keys = tensor.dim %k, %two : !t
-    %memory = arith.subi %keys, %queries : index
-    %row = arith.subi %i, %memory : index
-    %t = tensor.extract %far[%b, %h, %row, %j] : !s
-    %scale = arith.constant $scale : f32
-    %scaled = arith.mulf %t, %scale : f32
-    %sum = arith.addf %s, %scaled : f32
-    attn.yield %sum : f32
-  } $mask : !t, !t, !t -> !t
-  return %out : !t
-}
-)",
-                  {{"mask", mask.str()}, {"scale", exact(1 / std::sqrt(double(set.number("head_dim"))))}});
+         compute("qu", {"q", "b, h, n, d", "u", "h, d", "b, h, n, d", "b, h, n, d", "!t", "!h", "!t"},
+                 "    %sum = arith.addf %x, %y : f32\n    attn.result %sum : f32\n") +
+         "  // The queries have u, so that w replaces it where they meet distances.\n" +
+         compute("more", {"w", "h, d", "u", "h, d", "h, d", "h, d", "!h", "!h", "!h"},
+                 "    %difference = arith.subf %x, %y : f32\n    attn.result %difference : f32\n") +
+         set.fill(
+             "  %out = attn.attention %qu, %k, %v align(bottom_right) relative(%r, %more : !r, !h) $mask : !t, !t, !t "
+             "-> !t\n  return %out : !t\n}\n",
+             {{"mask", mask.str()}});
 }
 
 Preset transformerXL() {

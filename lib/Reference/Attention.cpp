@@ -21,16 +21,34 @@ LogicalResult checkShape(AttentionOp op, StringRef name, const HostTensor *tenso
   return diagnostic << "]";
 }
 
+/// Heads and queries of scores that stand in place of products.
+LogicalResult readScoreExtents(AttentionOp op, const HostTensor *scores, Extents &e) {
+  if (!scores || (scores->getRank() != 3 && scores->getRank() != 4))
+    return op.emitOpError("needs scores of rank 3 or 4");
+  ArrayRef<int64_t> shape = scores->shape;
+  e.headDim = 0;
+  e.queryHeads = shape[shape.size() - 3];
+  e.queries = shape[shape.size() - 2];
+  SmallVector<int64_t> wanted{e.queryHeads, e.queries, e.keys};
+  if (scores->getRank() == 4)
+    wanted.insert(wanted.begin(), e.batch);
+  return checkShape(op, "scores", scores, wanted);
+}
+
 } // namespace
 
 FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
   const HostTensor *query = environment.tensors.lookup(op.getQuery()), *key = environment.tensors.lookup(op.getKey()),
                    *value = environment.tensors.lookup(op.getValue());
+  if (op.getScores())
+    query = key = value;
   if (!query || !key || !value || query->getRank() != 4 || key->getRank() != 4 || value->getRank() != 4)
     return op.emitOpError("needs query, key and value of rank 4");
   Extents e{query->shape[0], query->shape[1], key->shape[1],  query->shape[2],
             key->shape[2],   query->shape[3], value->shape[3]};
-  if (failed(checkShape(op, "key", key, {e.batch, e.keyHeads, e.keys, e.headDim})) ||
+  if (op.getScores() && failed(readScoreExtents(op, environment.tensors.lookup(op.getScores()), e)))
+    return failure();
+  if ((key != value && failed(checkShape(op, "key", key, {e.batch, e.keyHeads, e.keys, e.headDim}))) ||
       failed(checkShape(op, "value", value, {e.batch, e.keyHeads, e.keys, e.valueDim})))
     return failure();
   if (e.queryHeads != 0 && (e.keyHeads == 0 || e.queryHeads % e.keyHeads != 0))
@@ -43,6 +61,15 @@ FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
     return failure();
   if (op.getSink() && failed(checkShape(op, "sink", environment.tensors.lookup(op.getSink()), {e.queryHeads})))
     return failure();
+  const HostTensor *table = op.getTable() ? environment.tensors.lookup(op.getTable()) : nullptr;
+  int64_t distances = table && table->getRank() == 3 ? table->shape[1] : 1;
+  if (op.getTable() && failed(checkShape(op, "table", table, {e.queryHeads, distances, e.headDim})))
+    return failure();
+  if (distances == 0)
+    return op.emitOpError("table of relative has no distance");
+  if (op.getBias() &&
+      failed(checkShape(op, "bias", environment.tensors.lookup(op.getBias()), {e.queryHeads, e.headDim})))
+    return failure();
   return e;
 }
 
@@ -53,8 +80,10 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
     return failure();
   rows.extents = *extents;
   rows.precision = precision;
-  rows.query = environment.tensors.lookup(op.getQuery());
-  rows.key = environment.tensors.lookup(op.getKey());
+  if (op.getScores())
+    rows.scores = environment.tensors.lookup(op.getScores());
+  else
+    rows.query = environment.tensors.lookup(op.getQuery()), rows.key = environment.tensors.lookup(op.getKey());
   rows.value = environment.tensors.lookup(op.getValue());
   if (op.getJoinedOutput()) {
     rows.joinedOutput = environment.tensors.lookup(op.getJoinedOutput());
@@ -62,8 +91,14 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
   }
   if (op.getSink())
     rows.sink = environment.tensors.lookup(op.getSink());
+  if (op.getTable())
+    rows.table = environment.tensors.lookup(op.getTable());
+  if (op.getBias())
+    rows.bias = environment.tensors.lookup(op.getBias());
   rows.normalizer = op.getNormalizer();
-  rows.scale = op.getScaleAttr() ? op.getScaleAttr().getValueAsDouble() : 1 / std::sqrt(double(extents->headDim));
+  rows.scale = op.getScaleAttr() ? op.getScaleAttr().getValueAsDouble()
+               : op.getScores()  ? 1
+                                 : 1 / std::sqrt(double(extents->headDim));
   rows.offset = op.getAlign() == Align::BottomRight ? extents->keys - extents->queries : 0;
   auto translate = [&](Region &region, Rounding rounding, ArrayRef<unsigned> varying, std::optional<Program> &program) {
     if (region.empty())
@@ -73,8 +108,14 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
       program = std::move(*compiled);
     return LogicalResult(compiled);
   };
-  if (failed(translate(op.getMask(), Rounding::Typed, {kMaskKey}, rows.mask)) ||
-      failed(translate(op.getScore(), Rounding::Exact, {kScoreValue, kScoreKey}, rows.exactScore)) ||
+  for (unsigned member = 0; member < op.getMaskMembers().size(); ++member) {
+    FailureOr<Program> program =
+        Program::compile(*op.getMaskBlock(), environment, *extents, Rounding::Typed, {kMaskKey}, member);
+    if (failed(program))
+      return failure();
+    rows.masks.push_back(std::move(*program));
+  }
+  if (failed(translate(op.getScore(), Rounding::Exact, {kScoreValue, kScoreKey}, rows.exactScore)) ||
       failed(translate(op.getScore(), Rounding::Typed, {kScoreValue, kScoreKey}, rows.typedScore)))
     return failure();
   return rows;
@@ -90,8 +131,8 @@ AttentionRows::Position AttentionRows::begin(int64_t row) {
     program.setIndex(first + 2, at.i);
     program.runOnce();
   };
-  if (mask)
-    set(*mask, 0);
+  for (Program &mask : masks)
+    set(mask, 0);
   if (exactScore) {
     set(*exactScore, 1);
     set(*typedScore, 1);
@@ -99,18 +140,20 @@ AttentionRows::Position AttentionRows::begin(int64_t row) {
   return at;
 }
 
-bool AttentionRows::keeps(int64_t j) {
-  if (!mask)
-    return true;
-  mask->setIndex(kMaskKey, j);
-  return mask->runVarying().i != 0;
+int64_t AttentionRows::getCount(int64_t j) {
+  int64_t count = masks.empty();
+  for (Program &mask : masks) {
+    mask.setIndex(kMaskKey, j);
+    count += mask.runVarying().i != 0;
+  }
+  return count;
 }
 
 int64_t AttentionRows::countKept(int64_t row) {
   begin(row);
   int64_t count = 0;
   for (int64_t j = 0; j < extents.keys; ++j)
-    count += keeps(j);
+    count += getCount(j) > 0;
   return count;
 }
 
@@ -126,15 +169,38 @@ static T toScore(T s) {
   return std::abs(s) > most ? std::copysign(std::numeric_limits<T>::infinity(), s) : s;
 }
 
+int64_t AttentionRows::getTableRow(int64_t queryRow, int64_t j) const {
+  int64_t distance = queryRow % extents.queries + offset - j;
+  int64_t head = queryRow / extents.queries % extents.queryHeads;
+  return head * table->shape[1] + std::clamp<int64_t>(distance, 0, table->shape[1] - 1);
+}
+
+int64_t AttentionRows::getScorePlace(int64_t queryRow, int64_t j) const {
+  int64_t row = scores->getRank() == 4 ? queryRow : queryRow % (extents.queryHeads * extents.queries);
+  return row * extents.keys + j;
+}
+
 /// The score of one pair: scaled product, then the score region. +inf counts as the largest finite number.
 template <typename T>
 T AttentionRows::getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j) {
   llvm::SmallVector<T, 128> q(extents.headDim), k(extents.headDim);
-  query->read(queryRow * extents.headDim, extents.headDim, q.data());
-  key->read(keyRow * extents.headDim, extents.headDim, k.data());
   T product = 0;
+  if (scores) {
+    scores->read(getScorePlace(queryRow, j), 1, &product);
+  } else {
+    query->read(queryRow * extents.headDim, extents.headDim, q.data());
+    key->read(keyRow * extents.headDim, extents.headDim, k.data());
+  }
   for (int64_t d = 0; d < extents.headDim; ++d)
     product += q[d] * k[d];
+  if (table) {
+    table->read(getTableRow(queryRow, j) * extents.headDim, extents.headDim, k.data());
+    llvm::SmallVector<T, 128> more(extents.headDim);
+    if (bias)
+      bias->read(queryRow / extents.queries % extents.queryHeads * extents.headDim, extents.headDim, more.data());
+    for (int64_t d = 0; d < extents.headDim; ++d)
+      product += (q[d] + more[d]) * k[d];
+  }
   T s = toScore(product * static_cast<T>(scale));
   if (score) {
     score->setFloat(kScoreValue, s);
@@ -151,9 +217,12 @@ std::vector<AttentionRows::Kept<T>> AttentionRows::collect(std::optional<Program
                                                            const Position &at) {
   std::vector<Kept<T>> kept;
   for (int64_t j = 0, first = getFirstKey(at); j < extents.keys; ++j) {
-    if (!keeps(j))
+    int64_t count = getCount(j);
+    if (count == 0)
       continue;
     T s = getScore<T>(score, row, first + j, j);
+    if (count > 1)
+      s += std::log(static_cast<T>(count));
     if (s != -std::numeric_limits<T>::infinity())
       kept.push_back({j, s, 0});
   }
@@ -232,7 +301,14 @@ static void raise(MutableArrayRef<double> numbers, const std::vector<double> *si
 }
 
 /// The sizes of the terms of a product, whatever the product itself: it is rounded at these.
-double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow) const {
+double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow, int64_t j) const {
+  if (scores) {
+    double given;
+    int64_t place = getScorePlace(queryRow, j);
+    scores->read(place, 1, &given);
+    raise(given, sizes.scores, place);
+    return given * std::abs(scale);
+  }
   llvm::SmallVector<double, 128> q(extents.headDim), k(extents.headDim);
   query->read(queryRow * extents.headDim, extents.headDim, q.data());
   key->read(keyRow * extents.headDim, extents.headDim, k.data());
@@ -241,6 +317,14 @@ double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow) const 
   double sum = 0;
   for (int64_t d = 0; d < extents.headDim; ++d)
     sum += q[d] * k[d];
+  if (table) {
+    table->read(getTableRow(queryRow, j) * extents.headDim, extents.headDim, k.data());
+    llvm::SmallVector<double, 128> more(extents.headDim);
+    if (bias)
+      bias->read(queryRow / extents.queries % extents.queryHeads * extents.headDim, extents.headDim, more.data());
+    for (int64_t d = 0; d < extents.headDim; ++d)
+      sum += (q[d] + std::abs(more[d])) * std::abs(k[d]);
+  }
   return sum * std::abs(scale);
 }
 
@@ -268,7 +352,7 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
     bool isJoined = entry.key == kJoined, isProduct = !isClamped && entry.key >= 0;
     if (isJoined && sizes.joinedLse && size_t(row) < sizes.joinedLse->size())
       score = std::max(score, (*sizes.joinedLse)[row]);
-    double product = isProduct ? change * getScoreMagnitude(row, getFirstKey(at) + entry.key) : 0;
+    double product = isProduct ? change * getScoreMagnitude(row, getFirstKey(at) + entry.key, entry.key) : 0;
     readValue(entry.key, row, at, v.data());
     vSizes = v;
     if (entry.key != kSink)

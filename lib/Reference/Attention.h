@@ -19,6 +19,9 @@ public:
   int64_t getNumRows() const { return extents.batch * extents.queryHeads * extents.queries; }
   const Extents &getExtents() const { return extents; }
 
+  /// Products of a query that a score is made of: with a key, and with a distance.
+  int64_t countProducts() const { return table ? 2 : 1; }
+
   /// Number of keys that the mask keeps for a row.
   int64_t countKept(int64_t row);
 
@@ -32,7 +35,7 @@ public:
   /// What errors of computed operands are measured by; empty or null: their size.
   struct Sizes {
     const std::vector<double> *query = nullptr, *key = nullptr, *value = nullptr, *joined = nullptr,
-                              *joinedLse = nullptr;
+                              *joinedLse = nullptr, *scores = nullptr;
   };
   void setSizes(const Sizes &known) { sizes = known; }
 
@@ -49,8 +52,13 @@ private:
     int64_t b, h, i;
   };
   Position begin(int64_t row);
-  bool keeps(int64_t j);
+  /// How often key j is kept.
+  int64_t getCount(int64_t j);
   int64_t getFirstKey(const Position &at) const;
+  /// The element of the scores that are given for a pair.
+  int64_t getScorePlace(int64_t queryRow, int64_t j) const;
+  /// The row of the table that key row j of a query is multiplied with, as far apart.
+  int64_t getTableRow(int64_t queryRow, int64_t j) const;
   template <typename T>
   T getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j);
   template <typename T>
@@ -66,16 +74,18 @@ private:
   template <typename T>
   void measure(llvm::ArrayRef<Kept<T>> kept, T total, int64_t row, const Position &at, const Result &result);
   double getChange(double share) const;
-  double getScoreMagnitude(int64_t queryRow, int64_t keyRow) const;
+  double getScoreMagnitude(int64_t queryRow, int64_t keyRow, int64_t j) const;
 
   Extents extents;
   Precision precision;
-  const HostTensor *query, *key, *value, *joinedOutput = nullptr, *joinedLse = nullptr, *sink = nullptr;
+  const HostTensor *query = nullptr, *key = nullptr, *value, *joinedOutput = nullptr, *joinedLse = nullptr,
+                   *sink = nullptr, *table = nullptr, *bias = nullptr, *scores = nullptr;
   Sizes sizes;
   Normalizer normalizer;
   double scale;
-  int64_t offset; // query position minus query row
-  std::optional<Program> mask, exactScore, typedScore;
+  int64_t offset;             // query position minus query row
+  std::vector<Program> masks; // one for each value that the region yields
+  std::optional<Program> exactScore, typedScore;
 };
 
 } // namespace attn::reference

@@ -66,7 +66,7 @@ int64_t chooseRows(func::FuncOp func, ArrayRef<HostTensor> inputs, double second
   // Pairs a second that the loops manage in both precisions, by head_dim; measured generously.
   double pairs = 1;
   func.walk([&](AttentionOp op) {
-    auto argument = dyn_cast<BlockArgument>(op.getKey());
+    auto argument = dyn_cast<BlockArgument>(op.getKeyRows());
     if (!argument || argument.getArgNumber() >= inputs.size() || inputs[argument.getArgNumber()].getRank() != 4)
       return;
     const HostTensor &key = inputs[argument.getArgNumber()];

@@ -138,14 +138,14 @@ private:
 };
 
 FailureOr<Program> Program::compile(Block &block, const Environment &outside, const Extents &extents, Rounding rounding,
-                                    ArrayRef<unsigned> varying) {
+                                    ArrayRef<unsigned> varying, unsigned result) {
   Compiler compiler(outside, extents, rounding);
   for (BlockArgument argument : block.getArguments())
     compiler.addArgument(argument, llvm::is_contained(varying, argument.getArgNumber()));
   for (Operation &op : block.without_terminator())
     if (failed(compiler.add(&op)))
       return failure();
-  if (failed(compiler.finish(block.getTerminator()->getOperand(0))))
+  if (failed(compiler.finish(block.getTerminator()->getOperand(result))))
     return failure();
   return compiler.take();
 }

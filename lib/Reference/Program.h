@@ -101,9 +101,9 @@ std::optional<Slot> getConstant(mlir::Operation *op);
 /// A translated block: arguments in, operands of its terminator out.
 class Program {
 public:
-  /// Emits an error at the first op that the reference cannot interpret.
+  /// Of operand `result` of the terminator. Emits an error at the first op that the reference cannot interpret.
   static mlir::FailureOr<Program> compile(mlir::Block &block, const Environment &outside, const Extents &extents,
-                                          Rounding rounding, llvm::ArrayRef<unsigned> varying);
+                                          Rounding rounding, llvm::ArrayRef<unsigned> varying, unsigned result = 0);
   /// One op outside of any region, all operands known.
   static mlir::FailureOr<Slot> evaluate(mlir::Operation *op, const Environment &environment);
 
@@ -112,7 +112,7 @@ public:
 
   /// Runs what does not depend on the varying arguments; call it after setting the others.
   void runOnce() { run(once); }
-  /// Runs the rest and answers the first operand of the terminator.
+  /// Runs the rest and answers the operand of the terminator.
   Slot runVarying() {
     run(perPair);
     return slots[yielded];

@@ -171,7 +171,7 @@ private:
       return found == magnitudes.end() ? nullptr : &found->second;
     };
     rows->setSizes({sizesOf(op.getQuery()), sizesOf(op.getKey()), sizesOf(op.getValue()), sizesOf(op.getJoinedOutput()),
-                    sizesOf(op.getJoinedLse())});
+                    sizesOf(op.getJoinedLse()), sizesOf(op.getScores())});
     bool whole = !isOnlyReturned(op);
     RowSample output, lse;
     const Extents &e = rows->getExtents();
@@ -213,7 +213,7 @@ private:
     work->pairs += double(rows.getNumRows()) * double(e.keys);
     work->kept += all;
     work->sampled |= int64_t(kept.size()) < rows.getNumRows();
-    work->flops += all * 2 * double(e.headDim + e.valueDim);
+    work->flops += all * 2 * double(rows.countProducts() * e.headDim + e.valueDim);
   }
 
   /// Remembers a result: as a tensor where further ops read it, as a sample where it is only returned.

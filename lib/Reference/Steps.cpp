@@ -12,7 +12,6 @@ std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &env
   return llvm::TypeSwitch<Operation *, std::optional<StepResults<T>>>(op)
       .Case([&](ComputeOp op) { return evaluateCompute(op, operands); })
       .Case([&](GatherRowsOp op) { return evaluateGatherRows(op, operands); })
-      .Case([&](RelativeScoresOp op) { return evaluateRelativeScores(op, operands); })
       .Case([&](MergeOp op) { return evaluateMerge(op, operands); })
       .Case([&](NormalizeRowsOp op) { return evaluateNormalizeRows(op, operands); })
       .Case([&](RowScoresOp op) { return evaluateRowScores(op, operands); })

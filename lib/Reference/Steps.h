@@ -69,8 +69,6 @@ private:
 template <typename T>
 StepResults<T> evaluateCompute(ComputeOp op, const Operands<T> &operands);
 template <typename T>
-StepResults<T> evaluateRelativeScores(RelativeScoresOp op, const Operands<T> &operands);
-template <typename T>
 StepResults<T> evaluateGatherRows(GatherRowsOp op, const Operands<T> &operands);
 template <typename T>
 StepResults<T> evaluateMerge(MergeOp op, const Operands<T> &operands);

@@ -70,26 +70,6 @@ StepResults<T> evaluateMerge(MergeOp op, const Operands<T> &operands) {
   return results;
 }
 
-template <typename T>
-StepResults<T> evaluateRelativeScores(RelativeScoresOp op, const Operands<T> &operands) {
-  Array<T> query = operands.numbers(op.getQuery()), table = operands.numbers(op.getTable());
-  int64_t keys = operands.numbers(op.getKey()).shape[2], queries = query.shape[2], dim = query.shape[3];
-  Array<T> output({query.shape[0], query.shape[1], queries, keys});
-  std::vector<double> sizes(output.data.size());
-  for (size_t at = 0; at < output.data.size(); ++at) {
-    int64_t j = at % keys, i = at / keys % queries, h = at / keys / queries % query.shape[1];
-    int64_t b = at / keys / queries / query.shape[1];
-    int64_t distance = std::clamp<int64_t>(i + keys - queries - j, 0, table.shape[1] - 1);
-    for (int64_t d = 0; d < dim; ++d) {
-      output.data[at] += query(b, h, i, d) * table(h, distance, d);
-      sizes[at] += std::abs(query(b, h, i, d) * table(h, distance, d));
-    }
-  }
-  return {StepResult<T>(std::move(output), std::move(sizes))};
-}
-
-template StepResults<double> evaluateRelativeScores(RelativeScoresOp, const Operands<double> &);
-template StepResults<float> evaluateRelativeScores(RelativeScoresOp, const Operands<float> &);
 template StepResults<double> evaluateGatherRows(GatherRowsOp, const Operands<double> &);
 template StepResults<float> evaluateGatherRows(GatherRowsOp, const Operands<float> &);
 template StepResults<double> evaluateMerge(MergeOp, const Operands<double> &);

@@ -160,7 +160,7 @@ int attn_check_arguments(AttnCall *call, const DLTensor *const *args, int64_t co
 int attn_check_heads(AttnCall *call) {
   for (int64_t k = 0; k < call->program.function->num_kernels; k++) {
     const AttnKernel *kernel = &call->program.kernels[k];
-    int64_t heads = call->tensors[kernel->query].extents[1], kv_heads = call->tensors[kernel->key].extents[1];
+    int64_t heads = call->tensors[kernel->out].extents[1], kv_heads = call->tensors[kernel->key].extents[1];
     if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0)
       return ATTN_FAIL_ARGUMENT(call, kernel->query, ATTN_WRONG_EXTENT,
                                 "%lld heads are not a multiple of the %lld heads of '%s'", (long long)heads,
@@ -214,7 +214,7 @@ int attn_check_steps(AttnCall *call) {
 int attn_check_captured(AttnCall *call) {
   for (int64_t k = 0; k < call->program.function->num_kernels; k++) {
     const AttnKernel *kernel = &call->program.kernels[k];
-    const int64_t *query = call->tensors[kernel->query].extents, *key = call->tensors[kernel->key].extents;
+    const int64_t *query = call->tensors[kernel->out].extents, *key = call->tensors[kernel->key].extents;
     if (query[0] == 0 || query[1] == 0 || query[2] == 0 || key[2] == 0)
       continue; /* no pair asks */
     for (int64_t c = 0; c < kernel->num_captured; c++) {

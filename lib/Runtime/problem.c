@@ -146,7 +146,8 @@ AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
                          .joined_lse = kernel->joined_lse >= 0 ? &tensors[kernel->joined_lse] : NULL,
                          .out_code = out->dtype_code,
                          .out_bits = out->bits};
-  problem.shape = (AttnPlanShape){problem.query->extents[0], problem.query->extents[1], problem.query->extents[2],
+  /* Where scores are given, query and key are the value once more; so heads and queries are counted in the output. */
+  problem.shape = (AttnPlanShape){problem.out->extents[0], problem.out->extents[1], problem.out->extents[2],
                                   problem.key->extents[2], call->program.function->threads};
   problem.kv_heads = problem.key->extents[1];
   problem.head_dim = problem.query->extents[3];

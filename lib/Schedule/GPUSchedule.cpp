@@ -39,8 +39,8 @@ struct Cut {
 class GPUChooser {
 public:
   GPUChooser(AttentionOp op, const GPUModel &gpu, const ScheduleOverrides &overrides)
-      : op(op), gpu(gpu), overrides(overrides), dim(op.getQueryType().getShape().back()),
-        valueDim(op.getValueType().getShape().back()), element(op.getQueryType().getElementType()) {}
+      : op(op), gpu(gpu), overrides(overrides), dim(op.getHeadDim()), valueDim(op.getValueType().getShape().back()),
+        element(op.getQueryType().getElementType()) {}
 
   FailureOr<ScheduleChoice> choose();
   LogicalResult check(ScheduleAttr schedule);

@@ -43,9 +43,7 @@ private:
   void chooseKeys();
   void chooseTileKeys();
   void chooseSplit();
-  static int64_t headDim(RankedTensorType type) {
-    return type.isDynamicDim(type.getRank() - 1) ? 128 : type.getShape().back();
-  }
+  static int64_t known(int64_t width) { return ShapedType::isDynamic(width) ? 128 : width; }
 
   AttentionOp op;
   const TargetModel &target;
@@ -132,26 +130,27 @@ void Chooser::explainQueryTile(const TileCostModel &model, int64_t vectors, int6
 // The weights of a tile leave a quarter of the first-level cache to the rows of K and V that pass. Spans of K and V
 // take half of the second-level cache, the queries and outputs of a task a quarter.
 void Chooser::chooseKeys() {
-  int64_t dims = std::max(headDim(op.getQueryType()), headDim(op.getValueType()));
+  int64_t dims = std::max(known(op.getHeadDim()), known(op.getValueType().getShape().back()));
   int64_t spanKeys = target.l2Bytes / 4 / (4 * dims);
   int64_t fitting = std::min(target.l1Bytes * 3 / 4 / (4 * queryTile), spanKeys) / granule * granule;
   keyTile = overrides.keyTile ? overrides.keyTile : std::max(fitting, granule);
   span = std::max(keyTile, spanKeys / keyTile * keyTile);
   because(formatv("key tile of {0}: its weights, {1} KiB, stay in the first-level cache of {2} KiB", keyTile,
                   keyTile * queryTile * 4 / 1024, target.l1Bytes / 1024));
-  int64_t state = 4 * queryTile * (headDim(op.getQueryType()) + headDim(op.getValueType()) + 3);
+  int64_t state = 4 * queryTile * (known(op.getHeadDim()) + known(op.getValueType().getShape().back()) + 3);
   group = overrides.group ? overrides.group : std::max<int64_t>(target.l2Bytes / 4 / state, 1);
   because(formatv("{0} query tiles, {1} KiB, share spans of {2} keys: {3} KiB of K and V in the second-level cache of "
                   "{4} KiB",
                   group, group * state / 1024, span,
-                  span * 4 * (headDim(op.getQueryType()) + headDim(op.getValueType())) / 1024, target.l2Bytes / 1024));
+                  span * 4 * (known(op.getHeadDim()) + known(op.getValueType().getShape().back())) / 1024,
+                  target.l2Bytes / 1024));
 }
 
 // Scores in f32, weights in bf16 and the output of a query tile are written all the time: with tiles they leave the
 // first-level cache half to the keys and values that pass. Pairs take as long as loads from the second level, and the
 // sums of a longer tile stay in registers.
 void Chooser::chooseTileKeys() {
-  int64_t dim = headDim(op.getQueryType()), valueDim = headDim(op.getValueType());
+  int64_t dim = known(op.getHeadDim()), valueDim = known(op.getValueType().getShape().back());
   int64_t bytes = tiles == TileUse::AMX ? target.l1Bytes / 2 : target.l1Bytes;
   int64_t fitting = bytes / (6 * queryTile) / kTileKeys * kTileKeys;
   keyTile = overrides.keyTile ? overrides.keyTile : std::max(fitting, kTileKeys);
@@ -169,7 +168,7 @@ void Chooser::chooseTileKeys() {
 // value_dim FMAs.
 void Chooser::chooseSplit() {
   constexpr int64_t kShare = 64, kJoin = 2; // joining takes one part in 64; 2 FMAs a number
-  int64_t dim = headDim(op.getQueryType()), valueDim = headDim(op.getValueType());
+  int64_t dim = known(op.getHeadDim()), valueDim = known(op.getValueType().getShape().back());
   tasks = 2 * target.cores;
   if (!op.isSoftmax()) { // an override is refused where it cannot be followed
     split = overrides.split;
@@ -260,6 +259,10 @@ TileUse getTileUse(AttentionOp op, const TargetModel &target, int64_t keyTile, i
     return {TileUse::None, ""};
   if (!element.isBF16())
     return {TileUse::None, "the CPU multiplies bf16, not f16"};
+  if (!op.isSoftmax())
+    return {TileUse::None, "weights that are no softmax stay f32"};
+  if (op.getTable() || op.getScores())
+    return {TileUse::None, op.getTable() ? "products with distances are in f32" : "scores are given, not multiplied"};
   if (keyTile % kTileKeys || granule % kTileKeys)
     return {TileUse::None,
             formatv("bf16 products take keys in blocks of {0}, of which the key tile {1} and the granule "

@@ -104,10 +104,10 @@ static void replaceByParts(AttentionOp op, AttentionOp rest, AttentionOp member)
 
 static bool splitUnion(AttentionOp op, const TargetModel &target, int64_t granule) {
   bool hasF32 = op.getOutputType().getElementType().isF32(); // what is joined loses nothing
-  if (op.getScheduleAttr() || !op.getMaskBlock() || !op.isSoftmax() || !hasF32 ||
+  if (op.getScheduleAttr() || !op.getMaskBlock() || op.isCounted() || !op.isSoftmax() || !hasF32 ||
       findReindexing(op).kind != ReindexKind::Dense)
     return false;
-  arith::OrIOp whole = findUnion(op.getMaskResult());
+  arith::OrIOp whole = findUnion(op.getMaskMembers()[0]);
   if (!whole || !whole->hasOneUse())
     return false;
   SmallVector<Value> members;

@@ -168,8 +168,8 @@ private:
   std::string headRule() const {
     std::string rule;
     func->walk([&](AttentionOp op) {
-      const TensorInfo &query = interface.tensors[*interface.find(op.getQuery())];
-      const TensorInfo &key = interface.tensors[*interface.find(op.getKey())];
+      const TensorInfo &query = interface.tensors[*interface.find(op.getQueryRows())];
+      const TensorInfo &key = interface.tensors[*interface.find(op.getKeyRows())];
       if (query.dims[1] != key.dims[1] && rule.empty() && (query.dims[1] < 0 || key.dims[1] < 0))
         rule = formatv("; {0} is a multiple of {1}", letters.get(query.dims[1]), letters.get(key.dims[1])).str();
     });

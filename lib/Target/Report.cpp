@@ -40,7 +40,8 @@ static void addTraffic(const AttentionProblem &problem, AttentionReport &report)
   const Extents &e = problem.extents;
   int64_t bytes = op.getQueryType().getElementTypeBitWidth() / 8, rows = e.batches * e.heads * e.queries;
   report.bytesRead =
-      bytes * (rows * problem.headDim + e.batches * e.keyHeads * e.keys * (problem.headDim + problem.valueDim));
+      bytes * (rows * problem.headDim + e.batches * e.keyHeads * e.keys * (problem.headDim + problem.valueDim)) +
+      problem.operandBytes;
   report.bytesWritten = bytes * rows * problem.valueDim + (op.getLse() ? 4 * rows : 0);
 }
 
@@ -54,7 +55,8 @@ static void addPlan(const AttentionProblem &problem, AttentionReport &report) {
   report.pairs = plan.countPairs();
   report.computed = plan.countComputedPairs();
   report.kept = plan.countKeptPairs(kLooks);
-  report.flops = plan.countFlops(problem.headDim, problem.valueDim);
+  int64_t products = AttentionOp(problem.op).getTable() ? 2 : 1; // with a key, and with a distance
+  report.flops = plan.countFlops(products * problem.headDim, problem.valueDim);
   const AttnPlan &lists = plan.getPlan();
   report.problems = lists.classes;
   report.tableBytes = evaluator.getTableBytes();

@@ -175,9 +175,12 @@ void printAttention(const AttentionReport &report, const TargetModel &target, ra
   lines.add("mask", report.mask.empty() ? "none" : report.mask);
   if (report.hasScore)
     lines.add("score", "a function of the spec, in every tile");
-  lines.add("shape", "q " + join({e.batches, e.heads, e.queries, report.headDim}) + ", k " +
-                         join({e.batches, e.keyHeads, e.keys, report.headDim}) + ", v " +
-                         join({e.batches, e.keyHeads, e.keys, report.valueDim}) + ", " + report.elementType +
+  std::string products = "q " + join({e.batches, e.heads, e.queries, report.headDim}) + ", k " +
+                         join({e.batches, e.keyHeads, e.keys, report.headDim});
+  if (report.headDim == 0)
+    products = "scores of " + join({e.heads, e.queries, e.keys});
+  lines.add("shape", products + ", v " + join({e.batches, e.keyHeads, e.keys, report.valueDim}) + ", " +
+                         report.elementType +
                          (report.align == Align::BottomRight ? ", the last query stands at the last key" : ""));
   lines.add("density",
             (report.kept ? percent(*report.kept, report.pairs) + " of " + grouped(report.pairs) + " pairs attend, "

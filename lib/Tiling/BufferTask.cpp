@@ -191,7 +191,8 @@ void BufferTaskBuilder::fetch(Value tensor, Value row, Value count, Value buffer
 
 void BufferTaskBuilder::fetchStep(const Step &step, Value slot) {
   when(less(i32(0), step.count), [&] {
-    fetch(keyView, toIndex(step.row), toIndex(step.count), keyBuffer, slot);
+    if (keyBuffer)
+      fetch(keyView, toIndex(step.row), toIndex(step.count), keyBuffer, slot);
     fetch(valueView, toIndex(step.row), toIndex(step.count), valueBuffer, slot);
   });
   CommitOp::create(b, loc);
@@ -209,19 +210,23 @@ BufferTaskBuilder::Cursor BufferTaskBuilder::fetchFirst(SmallVector<Step> &ahead
 }
 
 Value BufferTaskBuilder::startTile(Cursor &cursor, SmallVector<Step> &ahead) {
-  queryBuffer = makeBuffer(1, queryTile, query);
-  keyBuffer = makeBuffer(stages, keyTile, key);
+  if (!op.getScores()) {
+    queryBuffer = makeBuffer(1, queryTile, query);
+    keyBuffer = makeBuffer(stages, keyTile, key);
+  }
   valueBuffer = makeBuffer(stages, keyTile, value);
-  fetch(queryView, field[kRow], field[kRows], queryBuffer, index(0));
+  if (queryBuffer)
+    fetch(queryView, field[kRow], field[kRows], queryBuffer, index(0));
   CommitOp::create(b, loc);
   cursor = fetchFirst(ahead);
   AwaitOp::create(b, loc, stages - 1);
-  return StartOp::create(b, loc, stateType(), queryBuffer, scale());
+  factor = scale();
+  return StartOp::create(b, loc, stateType(), queryBuffer, factor);
 }
 
 Value BufferTaskBuilder::applyMask(Value scores, const Step &step, bool exact) {
   auto masked = [&] {
-    Value kept = scores;
+    Value kept = countKept(scores, field[kRow], toIndex(step.row), /*modified=*/false);
     if (source.hasMask)
       kept = mask(kept, field[kRow], toIndex(step.row));
     return ClipOp::create(b, loc, kept.getType(), kept, toIndex(step.count)).getResult();
@@ -236,7 +241,8 @@ Value BufferTaskBuilder::applyMask(Value scores, const Step &step, bool exact) {
 
 Value BufferTaskBuilder::applyTile(Value state, const Step &step, Value slot, bool exact) {
   Value count = toIndex(step.count);
-  Value scores = ScoreOp::create(b, loc, tileType(), state, keyBuffer, slot, count);
+  Value scores = products(state, keyBuffer, slot, field[kRow], toIndex(step.row), count);
+  scores = relative(scores, state, queryBuffer, field[kRow], toIndex(step.row));
   scores = modify(scores, field[kRow], toIndex(step.row));
   scores = applyMask(scores, step, exact);
   auto softmax = SoftmaxOp::create(b, loc, tileType(), state.getType(), scores, state, exact);

@@ -140,7 +140,8 @@ Value RegionFiller::standIn(Value outside) {
   if (auto found = source.captures.findTensor(outside))
     memref = inputs.tensors[*found];
   else
-    for (auto [operand, view] : llvm::zip(ValueRange{op.getQuery(), op.getKey(), op.getValue()}, inputs.qkv))
+    for (auto [operand, view] :
+         llvm::zip(ArrayRef<Value>{getQueryOperand(op), op.getKeyRows(), op.getValue()}, inputs.qkv))
       if (operand == outside)
         memref = view;
   assert(memref && "a region reads a tensor that is not among its captures");
@@ -248,7 +249,25 @@ void fillMask(tile::MaskOp op, const KernelSource &source, RegionInputs inputs) 
   filler.makeCapturesExplicit();
 }
 
-void fillModify(tile::ModifyOp op, const KernelSource &source, RegionInputs inputs) {
+/// The logarithm of how many of `members` hold; 0 for none.
+static Value logOfCount(OpBuilder &b, Location loc, ArrayRef<Value> members) {
+  auto number = [&](double v) -> Value {
+    return arith::ConstantFloatOp::create(b, loc, b.getF32Type(), llvm::APFloat(float(v)));
+  };
+  Value count, log = number(0);
+  for (Value member : members) {
+    Value one = arith::ExtUIOp::create(b, loc, b.getI32Type(), member);
+    count = count ? arith::AddIOp::create(b, loc, count, one).getResult() : one;
+  }
+  for (size_t n = 2; n <= members.size(); ++n) {
+    Value least = arith::ConstantIntOp::create(b, loc, b.getI32Type(), n);
+    Value reached = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, count, least);
+    log = arith::SelectOp::create(b, loc, reached, number(std::log(double(n))), log);
+  }
+  return log;
+}
+
+void fillModify(tile::ModifyOp op, const KernelSource &source, RegionInputs inputs, ModifyBy by) {
   OpBuilder b(op.getContext());
   Block &body = startBody(op.getBody(), b, /*score=*/true);
   RegionFiller filler(body, source, inputs);
@@ -258,8 +277,15 @@ void fillModify(tile::ModifyOp op, const KernelSource &source, RegionInputs inpu
   options.numKeys = body.getArgument(6);
   options.capture = [&](Value outside) { return filler.standIn(outside); };
   b.setInsertionPointToEnd(&body);
-  Value score =
-      cloneScoreInto(b, *attention.getScoreBlock(), body.getArgument(0), body.getArguments().slice(1, 4), options);
+  Value score = body.getArgument(0);
+  if (by != ModifyBy::Count)
+    score = cloneScoreInto(b, *attention.getScoreBlock(), score, body.getArguments().slice(1, 4), options);
+  if (by != ModifyBy::Score) {
+    SmallVector<Value> members;
+    options.members = &members;
+    expandMaskInto(b, *attention.getMaskBlock(), body.getArguments().slice(1, 4), options);
+    score = arith::AddFOp::create(b, op.getLoc(), score, logOfCount(b, op.getLoc(), members));
+  }
   tile::YieldOp::create(b, op.getLoc(), score);
   filler.lower();
   filler.makeCapturesExplicit();
@@ -270,7 +296,7 @@ bool leavesMask(AttentionOp op, const Reindexing &reindexing) {
     return false;
   ExpandedMask mask(op);
   mask.dropConjuncts(reindexing);
-  return !matchPattern(mask.getResult(), m_One());
+  return mask.getOnce() || !matchPattern(mask.getResult(), m_One());
 }
 
 } // namespace attn

@@ -46,19 +46,24 @@ Value TaskBuilder::forTiles(Value from, Value to, int64_t step, Value carried,
 
 // Query row r stands at the position of key row r + own.
 void TaskBuilder::beginTiles() {
-  Value factor = scale();
+  factor = scale();
   Value shift = sub(add(field[kQueryToken], field[kQueryOffset]), field[kKeyToken]);
   Value own = step() == 1 ? shift : b.createOrFold<arith::DivSIOp>(loc, shift, index(step()));
   forTiles(index(0), tiles, 1, {}, [&](Value t, Value) {
     Value state = slot(t);
+    if (op.getScores())
+      return ClearOp::create(b, loc, state.getType(), state), Value();
     BeginOp::create(b, loc, state.getType(), state, queryView, keyView, rowOf(t), own, factor);
     return Value();
   });
 }
 
 Value TaskBuilder::applyTile(Value state, Value tileIndex, Value keyRow, Value count, bool partial, bool exact) {
-  Value scores = ScoreOp::create(b, loc, tileType(), state, keyView, keyRow, count);
-  scores = modify(scores, rowOf(tileIndex), keyRow);
+  Value scores = products(state, keyView, keyRow, rowOf(tileIndex), keyRow, count);
+  scores = relative(scores, state, /*buffer=*/{}, rowOf(tileIndex), keyRow);
+  // A tile that is full keeps every key once.
+  scores = partial ? countKept(scores, rowOf(tileIndex), keyRow, /*modified=*/true)
+                   : modify(scores, rowOf(tileIndex), keyRow);
   if (partial)
     scores = mask(scores, rowOf(tileIndex), keyRow);
   auto softmax = SoftmaxOp::create(b, loc, tileType(), state.getType(), scores, state, exact);
@@ -145,7 +150,7 @@ ScoreUnit getScoreUnit(AttentionOp op) {
     return ScoreUnit::Sigmoid;
   if (op.getNormalizer() == Normalizer::None)
     return ScoreUnit::Weight;
-  return op.getScoreBlock() ? ScoreUnit::Natural : ScoreUnit::Log2;
+  return op.getScoreBlock() || op.isCounted() ? ScoreUnit::Natural : ScoreUnit::Log2;
 }
 
 func::FuncOp buildTask(OpBuilder &builder, const KernelSource &source, StringRef name, int64_t queryTile) {

@@ -33,14 +33,19 @@ mlir::func::FuncOp buildTask(mlir::OpBuilder &builder, const KernelSource &sourc
 /// Builds the same function for threads that share a buffer (a GPU): one query tile per task, no scratch.
 mlir::func::FuncOp buildBufferTask(mlir::OpBuilder &builder, const KernelSource &source, llvm::StringRef name);
 
-/// Fills the body of a modify or mask op with the score or mask region of the attention, in arith, math and memref ops.
+/// Fills the body of a modify or mask op with the score or mask region of the attention, in arith, math and memref ops;
+/// by the count, the logarithm of how often a key is kept is added to the score.
 /// `tensors` are the memrefs of the captured tensors, `members` the bitmaps of the membership tables, `qkv` the memrefs
 /// of query, key and value (only their extents are read).
 struct RegionInputs {
   mlir::ValueRange tensors, members, qkv;
 };
+enum class ModifyBy { Score, Count, Both };
 void fillMask(tile::MaskOp op, const KernelSource &source, RegionInputs inputs);
-void fillModify(tile::ModifyOp op, const KernelSource &source, RegionInputs inputs);
+void fillModify(tile::ModifyOp op, const KernelSource &source, RegionInputs inputs, ModifyBy by);
+
+/// What a task takes in place of queries where there are none: values.
+inline mlir::Value getQueryOperand(AttentionOp op) { return op.getScores() ? op.getValue() : op.getQuery(); }
 
 /// Does the mask, without what the reindexing makes true, still depend on anything?
 bool leavesMask(AttentionOp op, const Reindexing &reindexing);

@@ -31,16 +31,16 @@ SmallVector<Type> TaskFrame::argumentTypes() {
   MLIRContext *context = b.getContext();
   int64_t any = ShapedType::kDynamic;
   SmallVector<Type> types;
-  for (Type type :
-       {op.getQuery().getType(), op.getKey().getType(), op.getValue().getType(), op.getOutput().getType()}) {
-    auto tensor = cast<RankedTensorType>(type);
+  for (Value operand : {getQueryOperand(op), op.getKeyRows(), Value(op.getValue()), Value(op.getOutput())}) {
+    auto tensor = cast<RankedTensorType>(operand.getType());
     types.push_back(anyStrides(context, {any, any, any, tensor.getShape().back()}, tensor.getElementType(), true));
   }
   if (op.getLse())
     types.push_back(anyStrides(context, {any, any, any}, b.getF32Type(), false));
   auto captured = [&](Value tensor, Type element) {
     SmallVector<int64_t> shape(cast<RankedTensorType>(tensor.getType()).getRank(), any);
-    types.push_back(anyStrides(context, shape, element.isInteger(1) ? b.getI8Type() : element, false));
+    bool isContiguous = tensor == op.getTable() || tensor == op.getBias() || tensor == op.getScores();
+    types.push_back(anyStrides(context, shape, element.isInteger(1) ? b.getI8Type() : element, isContiguous));
   };
   for (Value tensor : source.captures.tensors)
     captured(tensor, cast<RankedTensorType>(tensor.getType()).getElementType());
@@ -112,6 +112,23 @@ Value TaskFrame::view(Value tensor, Value head, Value token, Value count, int64_
                                    ArrayRef<OpFoldResult>{one, one, step, one});
 }
 
+// Rows are queries of the class and columns its keys.
+Value TaskFrame::viewScores(Value tensor) {
+  auto type = cast<MemRefType>(tensor.getType());
+  OpFoldResult one = b.getIndexAttr(1), step = b.getIndexAttr(this->step());
+  SmallVector<int64_t> shape{pack(), ShapedType::kDynamic, ShapedType::kDynamic};
+  SmallVector<int64_t> apart(shape.size() - (pack() == 1), ShapedType::kDynamic);
+  apart.back() = this->step();
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, apart);
+  auto result = MemRefType::get(ArrayRef(shape).drop_front(pack() == 1), type.getElementType(), layout);
+  SmallVector<OpFoldResult> offsets{field[kBatch], field[kHead], field[kQueryToken], field[kKeyToken]};
+  SmallVector<OpFoldResult> sizes{one, b.getIndexAttr(pack()), field[kQueryCount], field[kKeyCount]};
+  SmallVector<OpFoldResult> strides{one, one, step, step};
+  size_t skipped = 4 - type.getRank();
+  return memref::SubViewOp::create(b, loc, result, tensor, ArrayRef(offsets).drop_front(skipped),
+                                   ArrayRef(sizes).drop_front(skipped), ArrayRef(strides).drop_front(skipped));
+}
+
 Value TaskFrame::lseView() {
   OpFoldResult one = b.getIndexAttr(1);
   OpFoldResult step = b.getIndexAttr(this->step());
@@ -124,9 +141,14 @@ Value TaskFrame::lseView() {
 
 void TaskFrame::makeViews() {
   auto extent = [&](Value tensor) { return b.createOrFold<memref::DimOp>(loc, tensor, index(3)); };
-  dim = extent(query);
   valueDim = extent(value);
-  queryView = view(query, field[kHead], field[kQueryToken], field[kQueryCount], pack());
+  if (op.getScores()) {
+    dim = index(0);
+    scoresView = viewScores(captured(op.getScores()));
+  } else {
+    dim = extent(query);
+    queryView = view(query, field[kHead], field[kQueryToken], field[kQueryCount], pack());
+  }
   keyView = view(key, field[kKeyHead], field[kKeyToken], field[kKeyCount]);
   valueView = view(value, field[kKeyHead], field[kKeyToken], field[kKeyCount]);
   outputView = view(output, field[kHead], field[kQueryToken], field[kQueryCount], pack());
@@ -142,7 +164,9 @@ Value TaskFrame::scale() {
   };
   if (FloatAttr given = op.getScaleAttr())
     return constant(given.getValueAsDouble() * factor);
-  int64_t known = op.getQueryType().getShape().back();
+  if (op.getScores())
+    return constant(factor);
+  int64_t known = op.getHeadDim();
   if (known >= 0)
     return constant(factor / std::sqrt(double(known)));
   Value wide = arith::IndexCastOp::create(b, loc, b.getI32Type(), dim);
@@ -155,7 +179,7 @@ StateType TaskFrame::stateType() {
     int64_t d = cast<MemRefType>(tensor.getType()).getShape().back();
     return d >= 0 ? d : -1;
   };
-  return StateType::get(b.getContext(), queryTile, known(query), known(value), unit);
+  return StateType::get(b.getContext(), queryTile, op.getScores() ? 0 : known(query), known(value), unit);
 }
 
 template <typename RegionOp>
@@ -167,11 +191,36 @@ RegionOp TaskFrame::region(Value scores, Value row, Value keyRow) {
                           field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative, pack());
 }
 
-Value TaskFrame::modify(Value scores, Value row, Value keyRow) {
-  if (!op.getScoreBlock())
+Value TaskFrame::products(Value state, Value keys, Value slot, Value row, Value keyRow, Value count) {
+  if (op.getScores())
+    return ReadOp::create(b, loc, tileType(), state, scoresView, row, keyRow, count, factor);
+  return ScoreOp::create(b, loc, tileType(), state, keys, slot, count);
+}
+
+Value TaskFrame::relative(Value scores, Value state, Value buffer, Value row, Value keyRow) {
+  if (!op.getTable())
     return scores;
+  Value first = position(add(field[kQueryToken], field[kQueryOffset]), row);
+  Value distance = sub(first, position(field[kKeyToken], keyRow));
+  Value bias = op.getBias() ? captured(op.getBias()) : Value();
+  return RelativeOp::create(b, loc, scores.getType(), scores, state, buffer, captured(op.getTable()), bias,
+                            field[kHead], distance, step(), factor, pack());
+}
+
+Value TaskFrame::modify(Value scores, Value row, Value keyRow) {
+  return op.getScoreBlock() ? modifyBy(scores, row, keyRow, ModifyBy::Score) : scores;
+}
+
+Value TaskFrame::countKept(Value scores, Value row, Value keyRow, bool modified) {
+  bool score = modified && op.getScoreBlock();
+  if (!op.isCounted())
+    return score ? modify(scores, row, keyRow) : scores;
+  return modifyBy(scores, row, keyRow, score ? ModifyBy::Both : ModifyBy::Count);
+}
+
+Value TaskFrame::modifyBy(Value scores, Value row, Value keyRow, ModifyBy by) {
   auto modify = region<ModifyOp>(scores, row, keyRow);
-  fillModify(modify, source, regionInputs());
+  fillModify(modify, source, regionInputs(), by);
   return modify.getResult();
 }
 
@@ -199,13 +248,12 @@ void TaskFrame::storeTile(llvm::function_ref<void()> storePartial, llvm::functio
 Value TaskFrame::addSink(Value state) {
   if (!op.getSink())
     return state;
-  Value logits = tensors[*source.captures.findTensor(op.getSink())];
   Value isFirst = compare(arith::CmpIPredicate::sle, field[kPartial], index(1));
   auto branch = scf::IfOp::create(b, loc, state.getType(), isFirst, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&branch.getThenRegion().front());
-  scf::YieldOp::create(b, loc,
-                       SinkOp::create(b, loc, state.getType(), state, logits, field[kHead], pack()).getResult());
+  scf::YieldOp::create(
+      b, loc, SinkOp::create(b, loc, state.getType(), state, captured(op.getSink()), field[kHead], pack()).getResult());
   b.setInsertionPointToStart(&branch.getElseRegion().front());
   scf::YieldOp::create(b, loc, state);
   return branch.getResult(0);

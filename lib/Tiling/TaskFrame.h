@@ -28,8 +28,15 @@ protected:
   Value scale();
   tile::StateType stateType();
   tile::TileType tileType() { return tile::TileType::get(b.getContext(), source.schedule.getKeyTile(), queryTile); }
+  /// Scores of `count` keys from `keyRow` and the query tile from `row`: products with the rows of `keys` at `slot`, or
+  /// as they lie.
+  Value products(Value state, Value keys, Value slot, Value row, Value keyRow, Value count);
+  /// The products with distances, where there are any, on the same; `buffer` has the queries, or is null.
+  Value relative(Value scores, Value state, Value buffer, Value row, Value keyRow);
   /// The score region, where there is one, on scores of the query tile from `row` and the key tile from `keyRow`.
   Value modify(Value scores, Value row, Value keyRow);
+  /// How often keys are kept, where the mask counts, on the same; `modified`: and the score region.
+  Value countKept(Value scores, Value row, Value keyRow, bool modified);
   Value mask(Value scores, Value row, Value keyRow);
   /// Is this task one of the parts of split keys?
   Value isPartial();
@@ -51,6 +58,7 @@ protected:
     return b.createOrFold<mlir::arith::CmpIOp>(loc, p, x, y);
   }
   Value load(Value memref, ValueRange at) { return mlir::memref::LoadOp::create(b, loc, memref, at); }
+  Value captured(Value tensor) { return tensors[*source.captures.findTensor(tensor)]; }
   Value toIndex(Value v) { return mlir::arith::IndexCastOp::create(b, loc, b.getIndexType(), v); }
 
   mlir::OpBuilder &b;
@@ -64,8 +72,9 @@ protected:
   llvm::SmallVector<Value> tensors, members, field;
   Value offsets, runs, scratch, partials;
   Value dim, valueDim;
+  Value factor; // scale()
   // Rows of the class: token, token + step, ...; of packed heads, one matrix each.
-  Value queryView, keyView, valueView, outputView, lseRow;
+  Value queryView, keyView, valueView, outputView, scoresView, lseRow;
 
 private:
   llvm::SmallVector<mlir::Type> argumentTypes();
@@ -73,7 +82,9 @@ private:
   void nameArguments(mlir::func::FuncOp fn);
   void makeViews();
   Value view(Value tensor, Value head, Value token, Value count, int64_t heads = 1);
+  Value viewScores(Value tensor);
   Value lseView();
+  Value modifyBy(Value scores, Value row, Value keyRow, ModifyBy by);
   template <typename RegionOp>
   RegionOp region(Value scores, Value row, Value keyRow);
   RegionInputs regionInputs() { return {tensors, members, qkv}; }

@@ -92,13 +92,18 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
     tile::KernelOp::create(b, op.getLoc(), source.name, taskName, tailName, classify, b.getDenseI64ArrayAttr(tables),
                            kernelConfig(source).toAttr(b.getContext()), /*scratch=*/nullptr);
     b.setInsertionPoint(op);
-    SmallVector<Value> inputs{op.getQuery(), op.getKey(), op.getValue()};
+    SmallVector<Value> inputs{getQueryOperand(op), op.getKeyRows(), op.getValue()};
     llvm::append_range(inputs, source.captures.tensors);
-    DenseI64ArrayAttr perHead;
-    if (op.getSink())
-      perHead = b.getDenseI64ArrayAttr(int64_t(*source.captures.findTensor(op.getSink())) + 3);
+    SmallVector<int64_t> numbers;
+    for (Value tensor : {op.getSink(), op.getTable(), op.getBias()})
+      if (tensor)
+        numbers.push_back(*source.captures.findTensor(tensor) + 3);
+    DenseI64ArrayAttr perHead = numbers.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(numbers);
+    IntegerAttr scores;
+    if (op.getScores())
+      scores = b.getI64IntegerAttr(*source.captures.findTensor(op.getScores()) + 3);
     auto launch = tile::LaunchOp::create(b, op.getLoc(), op->getResultTypes(), source.name, inputs,
-                                         op.getJoinedOutput(), op.getJoinedLse(), perHead);
+                                         op.getJoinedOutput(), op.getJoinedLse(), perHead, scores);
     op->replaceAllUsesWith(launch);
     op.erase();
     return success();

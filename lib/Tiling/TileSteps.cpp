@@ -18,7 +18,6 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](ComputeOp op) { return buildCompute(s, op), success(); })
       .Case([&](GatherRowsOp op) { return buildGatherRows(s, op), success(); })
-      .Case([&](RelativeScoresOp op) { return buildRelativeScores(s, op), success(); })
       .Case([&](MergeOp op) { return buildMerge(s, op), success(); })
       .Case([&](NormalizeRowsOp op) { return buildNormalizeRows(s, op), success(); })
       .Case([&](RowScoresOp op) { return buildRowScores(s, op), success(); })

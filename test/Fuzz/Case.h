@@ -52,10 +52,14 @@ struct Attention {
   std::string query, key, value, output; // names of tensors
   Extent batch, queryHeads, keyHeads, queries, keys, dim, valueDim;
   std::string scale; // empty: the default
-  bool bottomRight = false, sugar = false, lse = false, returned = true;
-  std::string joined; // the output of an earlier op, which has an lse; empty: none
-  std::string sink;   // a tensor of logits by head; empty: none
+  bool bottomRight = false, sugar = false, counted = false, lse = false, returned = true;
+  std::string joined;      // the output of an earlier op, which has an lse; empty: none
+  std::string sink;        // a tensor of logits by head; empty: none
+  std::string table, bias; // of distances; empty: none
   std::optional<Expression> mask, score;
+
+  /// Are the parts of an `or` counted? Of another mask there is one part.
+  bool counts() const { return counted && mask && mask->text == "arith.ori $0, $1 : i1"; }
 };
 
 /// How queries and keys lie to each other.

@@ -105,12 +105,18 @@ void Generator::drawRegions(Attention &op) {
   op.sink = chance(20) ? operand("s", {op.queryHeads}) : "";
   if (!op.sink.empty())
     drawn.tensors.back().element = "f32";
+  op.table = op.bias = "";
+  if (chance(15)) {
+    op.table = operand("r", {op.queryHeads, Extent{-1, 1, 1, between(1, 200)}, op.dim});
+    op.bias = chance(60) ? operand("w", {op.queryHeads, op.dim}) : "";
+  }
   if (chance(85)) {
     onlyNamed = op.sugar = chance(50);
     inMask = true;
     op.mask = truth(int(between(0, 3)));
     op.sugar &= op.mask->hasSugar() && chance(80);
     onlyNamed = inMask = false;
+    op.counted = chance(30);
   }
   if (chance(40))
     op.score = number(int(between(1, 4)));

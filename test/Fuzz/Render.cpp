@@ -87,10 +87,27 @@ std::string renderSugar(const Expression &e) {
   return text;
 }
 
-void renderRegion(raw_ostream &os, StringRef name, StringRef arguments, const Expression &e) {
+void renderRegion(raw_ostream &os, StringRef name, StringRef arguments, llvm::ArrayRef<const Expression *> parts) {
   os << "\n    " << name << " {\n    ^bb0(" << arguments << "):\n";
-  std::string result = RegionWriter(os).write(e);
-  os << "      attn.yield " << result << " : " << e.type << "\n    }";
+  RegionWriter writer(os);
+  std::string results, types;
+  for (const Expression *part : parts) {
+    results += (results.empty() ? "" : ", ") + writer.write(*part);
+    types += (types.empty() ? "" : ", ") + part->type;
+  }
+  os << "      attn.yield " << results << " : " << types << "\n    }";
+}
+
+void renderMask(raw_ostream &os, const Attention &op) {
+  llvm::SmallVector<const Expression *> parts{&*op.mask};
+  if (op.counts())
+    parts = {&op.mask->operands[0], &op.mask->operands[1]};
+  if (!op.sugar)
+    return renderRegion(os, "mask", "%b: index, %h: index, %i: index, %j: index", parts);
+  os << (op.counts() ? " mask counted(" : " mask(") << renderSugar(*parts.front());
+  if (op.counts())
+    os << " or " << renderSugar(*parts.back());
+  os << ")";
 }
 
 void renderOp(raw_ostream &os, const Attention &op) {
@@ -104,12 +121,13 @@ void renderOp(raw_ostream &os, const Attention &op) {
     os << " join(%" << op.joined << ", %lse_" << op.joined << " : !" << op.joined << ", !lse_" << op.joined << ")";
   if (!op.sink.empty())
     os << " sink(%" << op.sink << " : !" << op.sink << ")";
+  if (!op.table.empty())
+    os << " relative(%" << op.table << (op.bias.empty() ? "" : ", %" + op.bias) << " : !" << op.table
+       << (op.bias.empty() ? "" : ", !" + op.bias) << ")";
   if (op.score)
-    renderRegion(os, "score", "%s: f32, %b: index, %h: index, %i: index, %j: index", *op.score);
-  if (op.mask && op.sugar)
-    os << " mask(" << renderSugar(*op.mask) << ")";
-  else if (op.mask)
-    renderRegion(os, "mask", "%b: index, %h: index, %i: index, %j: index", *op.mask);
+    renderRegion(os, "score", "%s: f32, %b: index, %h: index, %i: index, %j: index", &*op.score);
+  if (op.mask)
+    renderMask(os, op);
   os << " : !" << op.query << ", !" << op.key << ", !" << op.value << " -> !" << op.output;
   os << (op.lse ? ", !lse_" + op.output : "") << "\n";
 }

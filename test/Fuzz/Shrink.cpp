@@ -174,6 +174,9 @@ private:
       set([&](Case &c) { c.ops[op].lse = false; }, !best.ops[op].lse);
       set([&](Case &c) { c.ops[op].joined.clear(); }, best.ops[op].joined.empty());
       set([&](Case &c) { c.ops[op].sink.clear(); }, best.ops[op].sink.empty());
+      set([&](Case &c) { c.ops[op].bias.clear(); }, best.ops[op].bias.empty());
+      set([&](Case &c) { c.ops[op].table.clear(), c.ops[op].bias.clear(); }, best.ops[op].table.empty());
+      set([&](Case &c) { c.ops[op].counted = false; }, !best.ops[op].counted);
       set([&](Case &c) { c.ops[op].scale.clear(); }, best.ops[op].scale.empty());
       set([&](Case &c) { c.ops[op].bottomRight = false; }, !best.ops[op].bottomRight);
     }

@@ -173,10 +173,24 @@ def bigbird(n):
     blocks = -(-n // 4)
     table = RNG.integers(-1, blocks, (blocks, 2)).astype(np.int32)
     p, q = ref.ij(blocks)
+    glob = np.isin(p, (0, blocks - 1))
     keep = (np.abs(p - q) <= 1) | np.isin(p, (0, blocks - 1)) | np.isin(q, (0, blocks - 1))
     for row, entries in enumerate(table):
         keep[row, [entry for entry in entries if entry >= 0]] = True
     yield Case("bigbird", dict(block=4, random=2, tokens=n), n, np.kron(keep, np.ones((4, 4), bool))[:n, :n], captured=dict(random=table))
+    for r in (table, np.zeros_like(table)):
+        count = ((np.abs(p - q) <= 1) | glob | glob.T).astype(int)
+        for row, entries in enumerate(r):
+            for entry in entries[(entries >= 0) & (0 < row < blocks - 1)]:
+                count[row, entry] += 1
+        counts = np.kron(count, np.ones((4, 4), int))[:n, :n]
+        with np.errstate(divide="ignore"):
+            bias = np.where(counts > 0, np.log(counts), ref.NEG)
+        yield Case("bigbird", dict(block=4, random=2, tokens=n, counted="on"), n, counts > 0, bias=bias, captured=dict(random=r))
+        if n % 4 == 0 and blocks > 2 and (r >= 0).all():
+            rand = np.broadcast_to(r[1:-1], (H, blocks - 2, 2))
+            yield Case("bigbird", dict(block=4, random=2, tokens=n, counted="on"), n, captured=dict(random=r),
+                       oracle=lambda q, k, v, rand=rand: ref.bigbird(q, k, v, 4, rand, multiset=True))
 
 
 def routed(n):

@@ -13,7 +13,7 @@
 // Two tiles are under way before the first is awaited.
 // CHECK-COUNT-2: attn_tile.commit
 // CHECK:         attn_tile.await pending(2)
-// CHECK:         attn_tile.start %[[Q]] scale(%{{.+}}) : <1 of 64 by 64, bf16> -> <64, 64, 64, log2>
+// CHECK:         attn_tile.start queries(%[[Q]] : !attn_tile.buffer<1 of 64 by 64, bf16>) scale(%{{.+}}) -> <64, 64, 64, log2>
 // CHECK:         scf.while
 // CHECK:           attn_tile.await pending(1)
 // CHECK:           attn_tile.fetch {{.*}} into %[[K]]

@@ -43,6 +43,7 @@ struct MaskInputs {
     Extents extents;
     int64_t headDim, valueDim;
     std::vector<CapturedData> captured; // goes with Captures::tensors
+    int64_t operandBytes = 0;           // of sink, table, bias and scores
   };
   llvm::SmallVector<Attention> attentions;
   llvm::SmallVector<CountedStep> steps;

@@ -29,7 +29,8 @@ struct Table {
 };
 
 struct Captures {
-  /// The captured tensors of the mask and then of the score region in the order of first use, each once, then the sink.
+  /// The captured tensors of the mask and then of the score region in the order of first use, each once, then
+  /// sink, table, bias and scores.
   /// Constants are among them; query, key and value are not where only their extents are asked for.
   llvm::SmallVector<mlir::Value> tensors;
   /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask,

@@ -33,8 +33,11 @@ public:
 
   /// Its arguments are b, h, i, j and then the captured tensors in the order of tensors().
   mlir::Block &getBlock() const;
-  /// The i1 that the region yields, an op result or argument of the block.
+  /// The i1 that the region yields, or whether any does: an op result or argument of the block.
   mlir::Value getResult() const { return result; }
+  /// All that it yields, and of several whether exactly one holds (else null).
+  mlir::ArrayRef<mlir::Value> getMembers() const { return members; }
+  mlir::Value getOnce() const { return once; }
   /// The values of the attention's surroundings that stand behind the arguments from the fifth on.
   mlir::ArrayRef<mlir::Value> getTensors() const { return tensors; }
 
@@ -46,10 +49,12 @@ public:
 
 private:
   mlir::Value importValue(mlir::OpBuilder &builder, mlir::Value outside);
+  void combineMembers(mlir::OpBuilder &builder);
   void removeDeadOps();
 
   mlir::OwningOpRef<mlir::ModuleOp> holder;
-  mlir::Value result;
+  mlir::Value result, once;
+  mlir::SmallVector<mlir::Value, 1> members;
   mlir::SmallVector<mlir::Value> tensors;
   int64_t leastQuery;
 };
@@ -62,6 +67,8 @@ struct ExpandOptions {
   std::function<mlir::Value(mlir::Value)> capture;
   /// Drop the conjuncts that hold for all pairs of one class of this reindexing.
   const Reindexing *reindexing = nullptr;
+  /// Where the values go that a mask region yields, each for itself; may be null.
+  mlir::SmallVectorImpl<mlir::Value> *members = nullptr;
 };
 
 /// Clones the region of `maskBlock`, a mask block of an attention, with all predicates expanded to the insertion point

@@ -16,6 +16,7 @@ struct AttentionProblem {
   Extents extents;
   int64_t headDim = 64, valueDim = 64;
   std::vector<CapturedData> captured; // as MaskEvaluator takes it
+  int64_t operandBytes = 0;           // of sink, table, bias and scores
 };
 
 /// What a report speaks of: a CPU, or a GPU and its host.

@@ -17,23 +17,38 @@ using namespace attn::cpu;
 
 namespace {
 
+/// Are scores of a task more than products with keys?
+bool hasOtherScores(func::FuncOp task) {
+  return task
+      .walk([](Operation *op) {
+        return isa<tile::RelativeOp, tile::ReadOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Does a task multiply queries with distances?
+bool hasRelative(func::FuncOp task) {
+  return task.walk([](tile::RelativeOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 /// Are query, key and value of a task f16 or bf16?
 bool isNarrow(func::FuncOp task) { return !cast<MemRefType>(task.getArgumentTypes()[0]).getElementType().isF32(); }
 
 class TaskConverter {
 public:
   TaskConverter(func::FuncOp task, ModuleOp module, RegisterBlock block)
-      : task(task), module(module), block(block), builder(module.getContext()) {}
+      : task(task), module(module), block(block), hasStrip(hasRelative(task)), builder(module.getContext()) {}
 
   void run();
 
 private:
   /// The memory behind a state and what every micro-kernel takes first: slot, head_dim, value_dim; and for all states
-  /// of a task the weights of a tile, its keys and its values as f32. With tiles also the weights as pairs, the ring of
-  /// packed blocks, its tags and the last block of keys, and the packed queries of the slot.
+  /// of a task the weights of a tile, its keys and its values as f32, and products with distances. With tiles also the
+  /// weights as pairs, the ring of packed blocks, its tags and the last block of keys, and the packed queries of the
+  /// slot.
   struct Place {
     Values arguments;
-    Value weights, keys, values, pairs, ring, tags, tail, queries;
+    Value weights, keys, values, strip, pairs, ring, tags, tail, queries;
   };
   /// Rows of f32 and the first one.
   struct Rows {
@@ -58,6 +73,7 @@ private:
   func::FuncOp task;
   ModuleOp module;
   RegisterBlock block;
+  bool hasStrip;
   OpBuilder builder;
   llvm::DenseMap<Operation *, Place> places;
   std::optional<MicroKernels> cached;
@@ -71,8 +87,8 @@ Value TaskConverter::flat(Value memref, OpFoldResult offset, Value size) {
   return view.getType() == type ? view : memref::CastOp::create(builder, memref.getLoc(), type, view).getResult();
 }
 
-// At the start of the workspace lie the weights of a tile, then its keys and values where these are not f32; behind
-// them the slots.
+// At the start of the workspace lie the weights of a tile, then its keys and values where these are not f32, then
+// products with distances where there are any; behind them the slots.
 TaskConverter::Place &TaskConverter::place(Value state) {
   tile::SlotOp slot = findSlot(state);
   Place &place = places[slot];
@@ -96,6 +112,8 @@ TaskConverter::Place &TaskConverter::place(Value state) {
     place.keys = take(e.mul(dim, slot.getKeyTile()));
     place.values = take(e.mul(valueDim, slot.getKeyTile()));
   }
+  if (hasStrip)
+    place.strip = take(e.index(stripFloats(slot.getKeyTile(), type.getQueries(), block.lanes)));
   Value rows = e.add(e.add(dim, valueDim), kSlotRows), packed = e.index(0);
   if (hasTiles()) {
     MicroKernels &kernel = kernels(slot.getState());
@@ -177,8 +195,10 @@ TaskConverter::Rows TaskConverter::inF32(Value state, Value matrix, Value row, V
   return {rows, e.index(0)};
 }
 
-/// What a micro-kernel takes behind the rows of a tile: where it stands, and what its regions capture.
-static Values regionArguments(Emit &e, tile::ModifyOp modify, tile::MaskOp mask) {
+/// What a micro-kernel takes behind the rows of a tile: where it stands, what its regions capture, and what queries are
+/// multiplied with besides keys.
+static Values chainArguments(Emit &e, const ScoreChain &chain, Value strip) {
+  auto [score, read, relative, modify, mask] = chain;
   Values args;
   auto coordinates = [&](auto region) {
     args.append({region.getBatch(), region.getHead(), region.getQuery(), region.getKey(), region.getNumQueries(),
@@ -194,6 +214,13 @@ static Values regionArguments(Emit &e, tile::ModifyOp modify, tile::MaskOp mask)
     llvm::append_range(args, modify.getCaptured());
   if (mask)
     llvm::append_range(args, mask.getCaptured());
+  if (read)
+    args.append({read.getQuery(), read.getScale()});
+  if (relative) {
+    args.append({strip, relative.getTable(), relative.getHead(), relative.getDistance(), relative.getScale()});
+    if (relative.getBias())
+      args.push_back(relative.getBias());
+  }
   return args;
 }
 
@@ -221,7 +248,7 @@ void TaskConverter::settle(Value state) {
 scf::ForOp TaskConverter::findRun(tile::SoftmaxOp op) {
   ScoreChain chain = ScoreChain::of(op);
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-  if (!loop || chain.modify || chain.mask || !kernels(op.getState()).hasPipeline())
+  if (!loop || chain.rowByRow() || !kernels(op.getState()).hasPipeline())
     return nullptr;
   Value row = loop.getInductionVar();
   tile::AccumulateOp accumulate = findAccumulate(op);
@@ -271,26 +298,26 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
   Value state = op.getState();
   ScoreChain chain = ScoreChain::of(op);
   tile::ScoreOp score = chain.score;
-  tile::ModifyOp modify = chain.modify;
-  tile::MaskOp mask = chain.mask;
   Emit e(builder, op.getLoc(), block.lanes);
-  Values region = regionArguments(e, modify, mask);
+  Values behind = chainArguments(e, chain, place(state).strip);
   auto withRows = [&](Value key, Value row) {
-    Values args = withPlace(state, {place(state).weights, key, row, score.getCount()});
-    llvm::append_range(args, region);
+    Value count = score ? score.getCount() : chain.read.getCount();
+    Values args = withPlace(state, {place(state).weights, key, row, count});
+    llvm::append_range(args, behind);
     return args;
   };
   auto inFloats = [&](bool exact) {
-    Rows rows = inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true);
+    Rows rows = score ? inF32(state, score.getKey(), score.getRow(), score.getCount(), /*isKey=*/true)
+                      : Rows{chain.read.getScores(), chain.read.getKey()};
     auto key = cast<MemRefType>(rows.matrix.getType());
     Values args = withRows(rows.matrix, rows.first);
     if (!kernels(state).isSoftmax())
-      return (void)call(kernels(state).weigh(key, modify, mask), args);
-    func::FuncOp online = kernels(state).onlineSoftmax(key, modify, mask);
+      return (void)call(kernels(state).weigh(key, chain), args);
+    func::FuncOp online = kernels(state).onlineSoftmax(key, chain);
     if (exact)
       call(online, args);
     else
-      e.ifThen(call(kernels(state).softmax(key, modify, mask), args), [&] { call(online, args); });
+      e.ifThen(call(kernels(state).softmax(key, chain), args), [&] { call(online, args); });
   };
   if (op.getExact() || !hasTiles()) {
     inFloats(op.getExact());
@@ -302,7 +329,7 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     Values args = withRows(score.getKey(), score.getRow());
     args.append({at.pairs, at.queries, at.ring, at.tail});
     packKeys(op, score.getRow(), score.getCount());
-    e.ifThen(call(kernels(state).tileSoftmax(key, modify, mask), args), [&] {
+    e.ifThen(call(kernels(state).tileSoftmax(key, chain), args), [&] {
       settle(state);
       call(kernels(state).unpackQueries(), withPlace(state, {at.queries}));
       inFloats(/*exact=*/true);
@@ -348,6 +375,8 @@ void TaskConverter::convert(Operation *operation) {
       call(kernels(op.getState()).packQueries(cast<MemRefType>(op.getQuery().getType())),
            {at.queries, at.arguments[1], op.getQuery(), op.getRow(), op.getScale()});
     }
+  } else if (auto op = dyn_cast<tile::ClearOp>(operation)) {
+    call(kernels(op.getState()).clear(), place(op.getState()).arguments);
   } else if (auto op = dyn_cast<tile::RestartOp>(operation)) {
     call(kernels(op.getState()).restart(), place(op.getState()).arguments);
     if (hasTiles())
@@ -406,12 +435,15 @@ void TaskConverter::run() {
     }
 }
 
-/// A workspace holds the weights of a tile, its keys and values as f32, then one slot per query tile of a task.
-void setScratch(tile::KernelOp kernel, func::FuncOp task, int64_t packedKeys) {
+/// A workspace holds the weights of a tile, its keys and values as f32, products with distances, then one slot per
+/// query tile of a task.
+void setScratch(tile::KernelOp kernel, func::FuncOp task, int64_t packedKeys, int64_t lanes) {
   tile::KernelConfig numbers = kernel.getNumbers();
   int64_t queries = std::max(numbers.query_tile, numbers.tail_tile), slots = numbers.group_tiles * queries;
   int64_t floats = slots + (isNarrow(task) ? numbers.key_tile : 0), weights = numbers.key_tile * queries;
   SmallVector<int64_t> sizes = {weights + kSlotRows * slots, floats, floats};
+  if (hasRelative(task))
+    sizes[0] += stripFloats(numbers.key_tile, queries, lanes);
   if (packedKeys) {
     // Pairs; the ring, its tags and a copy of the last block; factors and packed queries. What depends on a dimension
     // is rounded up to whole tiles.
@@ -434,7 +466,9 @@ int64_t choosePackedKeys(tile::KernelOp kernel, func::FuncOp task, int64_t l2Byt
   bool narrow = cast<MemRefType>(task.getArgumentTypes()[0]).getElementType().isBF16();
   bool whole = numbers.key_tile % kTileDepth == 0 && numbers.key_granule % kTileDepth == 0, softmax = false;
   task.walk([&](tile::SlotOp slot) { softmax = isSoftmax(slot.getState().getType().getUnit()); });
-  return narrow && whole && softmax ? getPackedKeys(l2Bytes, width(0), width(2), numbers.key_tile) : 0;
+  return narrow && whole && softmax && !hasOtherScores(task)
+             ? getPackedKeys(l2Bytes, width(0), width(2), numbers.key_tile)
+             : 0;
 }
 
 /// An op of a task, which this pass is to convert.
@@ -478,7 +512,7 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
       auto find = [&](StringRef name) { return getOperation().lookupSymbol<func::FuncOp>(name); };
       int64_t keys = amx || bf16Pairs ? choosePackedKeys(kernel, find(kernel.getTask()), l2Bytes) : 0;
       packedKeys[find(kernel.getTask())] = packedKeys[find(kernel.getTail())] = keys;
-      setScratch(kernel, find(kernel.getTask()), keys);
+      setScratch(kernel, find(kernel.getTask()), keys, lanes);
     }
     for (func::FuncOp task : tasks) {
       task.removeArgAttrsAttr(); // names are for the reader of the tile stage

@@ -187,6 +187,17 @@ func::FuncOp MicroKernels::begin(MemRefType query, MemRefType key) {
   });
 }
 
+func::FuncOp MicroKernels::clear() {
+  Type index = IndexType::get(module.getContext());
+  return build(name("clear"), {slotType(), index, index}, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value dim = dimArgument(e, state.getDim(), body.args[1]),
+          valueDim = dimArgument(e, state.getValueDim(), body.args[2]);
+    zero(e, body.args[0], e.index(0), e.index(kSlotRows * queries));
+    zero(e, body.args[0], layout(e, dim, valueDim).output, e.mul(valueDim, queries));
+  });
+}
+
 func::FuncOp MicroKernels::restart() {
   Type index = IndexType::get(module.getContext());
   return build(name("restart"), {slotType(), index, index}, {}, [&](Body &body) {

@@ -14,6 +14,7 @@
 #define ATTN_LIB_CODEGEN_CPU_MICROKERNELS_H
 
 #include "Emit.h"
+#include "TaskForm.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
 #include "attn/Dialect/AttnTile/IR/LargestScore.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,6 +24,11 @@ namespace attn::cpu {
 
 /// Rows of a slot before the queries: -m, l and the next l.
 constexpr int64_t kSlotRows = 3;
+
+/// Floats for the products of queries with distances: the strip of one vector, then the bias products of a tile's.
+inline int64_t stripFloats(int64_t keyTile, int64_t queries, int64_t lanes) {
+  return (keyTile + lanes) * lanes + keyTile + queries;
+}
 
 /// What a target's micro-kernels look like.
 struct RegisterBlock {
@@ -57,6 +63,7 @@ public:
   // Each returns the function, building it on first use. Views of query, key, value and output are memref<?x(D)xT>
   // with any row stride, T being f32, f16 or bf16; those of key and value that a tile reads are f32.
   mlir::func::FuncOp begin(mlir::MemRefType query, mlir::MemRefType key);
+  mlir::func::FuncOp clear();
   mlir::func::FuncOp restart();
   /// Rows of any type as rows of f32 that lie one after the other.
   mlir::func::FuncOp widen(mlir::MemRefType rows);
@@ -70,11 +77,11 @@ public:
   mlir::func::FuncOp accumulate(mlir::MemRefType value, bool skipZero);
   mlir::func::FuncOp accumulateCarefully(mlir::MemRefType value);
   /// Scores, regions and weights of a tile in one pass. Returns i1: the reference is far too low.
-  mlir::func::FuncOp softmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  mlir::func::FuncOp softmax(mlir::MemRefType key, const ScoreChain &chain);
   /// The same where a weight is made of its score alone, without a reference and a sum.
-  mlir::func::FuncOp weigh(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  mlir::func::FuncOp weigh(mlir::MemRefType key, const ScoreChain &chain);
   /// As `softmax`, after raising m to the largest kept score and rescaling the sum and the output.
-  mlir::func::FuncOp onlineSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  mlir::func::FuncOp onlineSoftmax(mlir::MemRefType key, const ScoreChain &chain);
 
   // The same on tiles of bf16, see PackTiles.cpp. A slot has 16 rows of output for each tile, also the last, and behind
   // them the packed queries: 16 times their factor, Q times the excess, then the tiles. What outputs are divided by is
@@ -85,7 +92,7 @@ public:
   mlir::func::FuncOp unpackQueries();
   mlir::func::FuncOp packKeys(mlir::MemRefType key, mlir::MemRefType value);
   /// Scores, regions and weights, in f32; weights are left as pairs of bf16. Returns i1: the reference is far too low.
-  mlir::func::FuncOp tileSoftmax(mlir::MemRefType key, tile::ModifyOp modify, tile::MaskOp mask);
+  mlir::func::FuncOp tileSoftmax(mlir::MemRefType key, const ScoreChain &chain);
   mlir::func::FuncOp settle();
   /// Weights of f32 as pairs.
   mlir::func::FuncOp packWeights();
@@ -112,7 +119,14 @@ private:
   mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::TypeRange results,
                            llvm::function_ref<void(Body &)> body);
   mlir::func::FuncOp transpose();
-  mlir::func::FuncOp scores(mlir::MemRefType key);
+  mlir::func::FuncOp scores(mlir::MemRefType key, const ScoreChain &chain);
+  mlir::func::FuncOp readScores(mlir::MemRefType scores);
+  void callScores(Body &body, mlir::MemRefType key, const ScoreChain &chain);
+  /// What `scores` takes behind key rows: of relative, or query row and scale of read.
+  llvm::SmallVector<mlir::Type> productArguments(const ScoreChain &chain);
+  mlir::func::FuncOp addRelative(tile::RelativeOp op);
+  llvm::SmallVector<mlir::Type> relativeArguments(tile::RelativeOp op);
+  llvm::SmallVector<mlir::Type> tileArguments(mlir::MemRefType key, const ScoreChain &chain);
   mlir::func::FuncOp tileScores(mlir::MemRefType key);
   mlir::func::FuncOp pairScores(mlir::MemRefType key);
   void packValues(Emit &e, Value value, Value first, Value valid, Value valueDim, Value square, Value ring, Value to);

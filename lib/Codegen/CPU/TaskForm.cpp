@@ -23,7 +23,7 @@ static Value previousState(Value state) {
     return softmax.getState();
   if (auto accumulate = dyn_cast<tile::AccumulateOp>(op))
     return accumulate.getState();
-  return isa<tile::BeginOp, tile::RestartOp, tile::SinkOp>(op) ? op->getOperand(0) : Value();
+  return isa<tile::BeginOp, tile::ClearOp, tile::RestartOp, tile::SinkOp>(op) ? op->getOperand(0) : Value();
 }
 
 tile::SlotOp findSlot(Value state) {
@@ -42,7 +42,10 @@ ScoreChain ScoreChain::of(tile::SoftmaxOp softmax) {
     scores = chain.mask.getTile();
   if ((chain.modify = scores.getDefiningOp<tile::ModifyOp>()))
     scores = chain.modify.getTile();
+  if ((chain.relative = scores.getDefiningOp<tile::RelativeOp>()))
+    scores = chain.relative.getTile();
   chain.score = scores.getDefiningOp<tile::ScoreOp>();
+  chain.read = scores.getDefiningOp<tile::ReadOp>();
   return chain;
 }
 
@@ -71,8 +74,9 @@ private:
     if (auto accumulate = dyn_cast<tile::AccumulateOp>(op))
       return checkAccumulate(accumulate);
     bool isTile = isa_and_present<tile::AttnTileDialect>(op->getDialect());
-    if (!isTile || isa<tile::SlotOp, tile::BeginOp, tile::RestartOp, tile::ScoreOp, tile::ModifyOp, tile::MaskOp,
-                       tile::YieldOp, tile::CheckOp, tile::SinkOp, tile::FinishOp, tile::FinishPartialOp>(op))
+    if (!isTile || isa<tile::SlotOp, tile::BeginOp, tile::ClearOp, tile::RestartOp, tile::ScoreOp, tile::ReadOp,
+                       tile::RelativeOp, tile::ModifyOp, tile::MaskOp, tile::YieldOp, tile::CheckOp, tile::SinkOp,
+                       tile::FinishOp, tile::FinishPartialOp>(op))
       return success();
     return op->emitError() << "'" << op->getName()
                            << "' has no CPU code: it is of a task for a GPU; leave warps out of "
@@ -106,13 +110,16 @@ private:
 
   LogicalResult checkSoftmax(tile::SoftmaxOp op) {
     ScoreChain chain = ScoreChain::of(op);
-    if (!chain.score)
+    if (!chain.score && !chain.read)
       return op.emitError(
-          "its scores are not those of attn_tile.score, then attn_tile.modify, then attn_tile.mask (the "
-          "latter two may be missing), but a CPU computes all of these as one");
-    if (!isa<MemRefType>(chain.score.getKey().getType()))
+          "its scores are not those of attn_tile.score or attn_tile.read, then attn_tile.relative, attn_tile.modify "
+          "and "
+          "attn_tile.mask in this order (all but the first may be missing), but a CPU computes all of these as one");
+    if (chain.score && !isa<MemRefType>(chain.score.getKey().getType()))
       return chain.score.emitError("reads keys from a buffer, which a CPU has not; take them from a memref");
-    if (findSlot(chain.score.getState()) == findSlot(op.getState()))
+    bool isOwn = !chain.relative || findSlot(chain.relative.getState()) == findSlot(op.getState());
+    Value state = chain.score ? chain.score.getState() : chain.read.getState();
+    if (isOwn && findSlot(state) == findSlot(op.getState()))
       return success();
     return op.emitError("its scores are those of another state; use those of its own");
   }

@@ -12,11 +12,16 @@ namespace attn::cpu {
 tile::SlotOp findSlot(mlir::Value state);
 
 /// What stands between the products and a softmax, which one micro-kernel does together. `score` is null where it is
-/// anything else than score, modify and mask, in this order.
+/// anything else than score or read, relative, modify and mask, in this order.
 struct ScoreChain {
   tile::ScoreOp score;
+  tile::ReadOp read;
+  tile::RelativeOp relative;
   tile::ModifyOp modify;
   tile::MaskOp mask;
+
+  /// Are scores looked at one by one behind the products?
+  bool rowByRow() const { return read || relative || modify || mask; }
 
   static ScoreChain of(tile::SoftmaxOp softmax);
 };

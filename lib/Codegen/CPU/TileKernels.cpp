@@ -11,7 +11,9 @@ static constexpr float kQuarterLog2e = 0.360673760222240853f;
 
 // What `softmax` and `raise` share: arguments and the scores of a block of key rows.
 // slot, head_dim, value_dim, weights, key, row, count, then, where there is a region: batch, head, position of the
-// first query, position of the tile's first key, numbers of queries and keys, captured of modify, captured of mask.
+// first query, position of the tile's first key, numbers of queries and keys, captured of modify, captured of mask;
+// then what `addRelative` takes, or where scores are read: row of the first query, scale. Key rows are then those of
+// scores.
 struct MicroKernels::TileCode {
   MicroKernels &kernels;
   Emit &e;
@@ -19,8 +21,7 @@ struct MicroKernels::TileCode {
   std::optional<LaneRegion> modify, mask;
   Layout at;
 
-  TileCode(MicroKernels &kernels, Body &body, tile::ModifyOp modifyOp, tile::MaskOp maskOp)
-      : kernels(kernels), e(body.e), args(body.args) {
+  TileCode(MicroKernels &kernels, Body &body, const ScoreChain &chain) : kernels(kernels), e(body.e), args(body.args) {
     auto dim = [&](int64_t known, Value argument) { return known >= 0 ? e.index(known) : argument; };
     at = kernels.layout(e, dim(kernels.state.getDim(), args[1]), dim(kernels.state.getValueDim(), args[2]));
     size_t captured = 13;
@@ -34,8 +35,8 @@ struct MicroKernels::TileCode {
       code.emplace(e, op.getBody().front(), place, kernels.vectors);
       code->prepare();
     };
-    region(modifyOp, modify);
-    region(maskOp, mask);
+    region(chain.modify, modify);
+    region(chain.mask, mask);
   }
 
   Value slot() { return args[0]; }
@@ -107,7 +108,7 @@ struct MicroKernels::TileCode {
   /// The weight of a scaled product of the current key row. Masked behind the exponential: no NaN can come of a mask.
   Value weight(Value x, int64_t v, const Reference &reference) {
     Value keep, s = modified(x, v, keep);
-    if (modify)
+    if (kernels.isNatural())
       s = e.mulf(e.addf(s, minusM(v)), e.splat(kQuarterLog2e));
     Value weight = e.exp2(s, reference, kernels.block.exp);
     return keep ? e.select(keep, weight, e.splat(0)) : weight;
@@ -200,25 +201,77 @@ struct MicroKernels::TileCode {
   }
 };
 
-static SmallVector<Type> tileArguments(MLIRContext *context, MemRefType slot, MemRefType key, tile::ModifyOp modify,
-                                       tile::MaskOp mask) {
-  Type index = IndexType::get(context);
-  SmallVector<Type> types{slot, index, index, slot, key, index, index, index, index, index, index, index, index};
-  if (modify)
+SmallVector<Type> MicroKernels::tileArguments(MemRefType key, const ScoreChain &chain) {
+  Type index = IndexType::get(context());
+  SmallVector<Type> types(13, index);
+  types[0] = types[3] = slotType();
+  types[4] = key;
+  if (tile::ModifyOp modify = chain.modify)
     llvm::append_range(types, modify.getCaptured().getTypes());
-  if (mask)
+  if (tile::MaskOp mask = chain.mask)
     llvm::append_range(types, mask.getCaptured().getTypes());
+  llvm::append_range(types, productArguments(chain));
   return types;
+}
+
+SmallVector<Type> MicroKernels::productArguments(const ScoreChain &chain) {
+  if (chain.read)
+    return {IndexType::get(context()), Float32Type::get(context())};
+  return relativeArguments(chain.relative);
+}
+
+// Rows of a matrix become columns of the tile: a square at a time where they lie one element behind the other.
+func::FuncOp MicroKernels::readScores(MemRefType scores) {
+  Type index = IndexType::get(context()), f32 = Float32Type::get(context());
+  // slot, head_dim, value_dim, weights, scores, key, count, query, scale
+  SmallVector<Type> types{slotType(), index, index, slotType(), scores, index, index, index, f32};
+  return build(name("read_scores"), types, {}, [&](Body &body) {
+    Emit &e = body.e;
+    Value to = body.args[3], from = body.args[4], key = body.args[5], count = body.args[6], scale = body.args[8];
+    if (!isNatural()) // quarters of an exponent
+      scale = e.mulf(scale, e.scalar(0.25f));
+    Value last = e.sub(e.make<memref::DimOp>(from, e.index(0)), e.index(1)), factor = e.broadcast(scale);
+    auto row = [&](Value q) { return e.min(e.add(body.args[7], q), last); };
+    bool inSquares = scores.getStridesAndOffset().first.back() == 1;
+    Value whole = inSquares ? e.roundDown(count, block.lanes) : e.index(0);
+    Value square = memref::AllocaOp::create(e.b, e.loc, MemRefType::get({block.lanes * block.lanes}, f32));
+    square = memref::CastOp::create(e.b, e.loc, slotType(), square);
+    func::FuncOp transposed = transpose();
+    e.loop(e.index(0), e.index(queries), block.lanes, [&](Value q) {
+      if (inSquares)
+        e.loop(e.index(0), whole, block.lanes, [&](Value c) {
+          e.loop(e.index(0), e.index(block.lanes), 1, [&](Value i) {
+            Value s = e.vloadWide(from, {row(e.add(q, i)), e.add(key, c)});
+            e.vstore(e.mulf(s, factor), square, e.mul(i, block.lanes));
+          });
+          Value place = e.add(e.mul(c, queries), q);
+          func::CallOp::create(e.b, e.loc, transposed,
+                               ValueRange{square, e.index(0), e.index(block.lanes), to, place, e.index(queries)});
+        });
+      e.loop(e.index(0), e.index(block.lanes), 1, [&](Value i) {
+        Value r = row(e.add(q, i));
+        e.loop(whole, count, 1, [&](Value c) {
+          Value place = e.add(e.add(e.mul(c, queries), q), i);
+          e.store(e.mulf(e.loadWide(from, {r, e.add(key, c)}), scale), to, place);
+        });
+      });
+    });
+  });
 }
 
 // Products of all key rows of the tile, for what is done row by row behind them: where regions are evaluated their code
 // is needed once, not once per accumulator.
-func::FuncOp MicroKernels::scores(MemRefType key) {
+func::FuncOp MicroKernels::scores(MemRefType key, const ScoreChain &chain) {
+  if (chain.read)
+    return readScores(key);
+  tile::RelativeOp relative = chain.relative;
   Type index = IndexType::get(module.getContext());
   // slot, head_dim, value_dim, weights, key, row, count
-  return build(name("scores"), {slotType(), index, index, slotType(), key, index, index}, {}, [&](Body &body) {
+  SmallVector<Type> types{slotType(), index, index, slotType(), key, index, index};
+  llvm::append_range(types, relativeArguments(relative));
+  return build(name("scores"), types, {}, [&](Body &body) {
     Emit &e = body.e;
-    TileCode code(*this, body, nullptr, nullptr);
+    TileCode code(*this, body, {});
     Values none;
     auto rowsAt = [&](Value i, int64_t rows, ValueRange) {
       for (auto [n, x] : llvm::enumerate(code.products(i, rows)))
@@ -226,18 +279,28 @@ func::FuncOp MicroKernels::scores(MemRefType key) {
       return Values();
     };
     code.forRows(rowsAt, none);
+    if (!relative)
+      return;
+    Values args(body.args.take_front(4));
+    llvm::append_range(args, body.args.drop_front(6));
+    func::CallOp::create(e.b, e.loc, addRelative(relative), args);
   });
 }
 
+void MicroKernels::callScores(Body &body, MemRefType key, const ScoreChain &chain) {
+  Values args(body.args.take_front(7));
+  llvm::append_range(args, body.args.take_back(productArguments(chain).size()));
+  func::CallOp::create(body.e.b, body.e.loc, scores(key, chain), args);
+}
+
 // Without regions only weights are stored; else the products are stored first.
-func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
-  return build(name(mask ? "softmax_partial" : "softmax"), tileArguments(context(), slotType(), key, modify, mask),
+func::FuncOp MicroKernels::softmax(MemRefType key, const ScoreChain &chain) {
+  return build(name(chain.mask ? "softmax_partial" : "softmax"), tileArguments(key, chain),
                {IntegerType::get(context(), 1)}, [&](Body &body) {
                  Emit &e = body.e;
-                 bool rowByRow = modify || mask;
-                 if (rowByRow)
-                   func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
-                 TileCode code(*this, body, modify, mask);
+                 if (chain.rowByRow())
+                   callScores(body, key, chain);
+                 TileCode code(*this, body, chain);
                  Values sums(vectors, e.splat(0));
                  SmallVector<Reference> references = code.references();
                  auto weigh = [&](Value x, Value row, int64_t v) {
@@ -256,7 +319,7 @@ func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::
                    }
                    return code.add(carried, own);
                  };
-                 if (rowByRow)
+                 if (chain.rowByRow())
                    sums = code.sumRows([&](Value row) { code.startRow(row); }, oneRow);
                  else
                    code.forRows(block, sums);
@@ -266,17 +329,18 @@ func::FuncOp MicroKernels::softmax(MemRefType key, tile::ModifyOp modify, tile::
 }
 
 // The products come unscaled, as tiles leave them.
-func::FuncOp MicroKernels::tileSoftmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
-  SmallVector<Type> types = tileArguments(context(), slotType(), key, modify, mask);
+func::FuncOp MicroKernels::tileSoftmax(MemRefType key, const ScoreChain &chain) {
+  SmallVector<Type> types = tileArguments(key, chain);
   types.append(4, slotType()); // pairs, queries, ring, tail
   return build(
-      name(mask ? "tile_softmax_partial" : "tile_softmax"), types, {IntegerType::get(context(), 1)}, [&](Body &body) {
+      name(chain.mask ? "tile_softmax_partial" : "tile_softmax"), types, {IntegerType::get(context(), 1)},
+      [&](Body &body) {
         Emit &e = body.e;
         ValueRange args = body.args, own = args.take_back(4);
         Value count = args[6], even = e.roundDown(count, 2);
         func::CallOp::create(e.b, e.loc, block.amx ? tileScores(key) : pairScores(key),
                              ValueRange{args[3], own[1], own[2], own[3], args[1], args[2], args[4], args[5], count});
-        TileCode code(*this, body, modify, mask);
+        TileCode code(*this, body, chain);
         SmallVector<Reference> references = code.references();
         Value factor = e.vload(own[1], e.index(0));
         auto weights = [&](Value row) {
@@ -317,28 +381,27 @@ func::FuncOp MicroKernels::tileSoftmax(MemRefType key, tile::ModifyOp modify, ti
 }
 
 // Row by row: what is masked is left out behind the function, as no NaN may come of a mask.
-func::FuncOp MicroKernels::weigh(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
-  return build(name(mask ? "weigh_partial" : "weigh"), tileArguments(context(), slotType(), key, modify, mask), {},
-               [&](Body &body) {
-                 Emit &e = body.e;
-                 func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
-                 TileCode code(*this, body, modify, mask);
-                 Reference zero = e.reference(e.splat(0), block.exp);
-                 auto weightOf = [&](Value s) {
-                   if (state.getUnit() == tile::ScoreUnit::Weight)
-                     return s;
-                   Value away = e.exp2(e.mulf(s, e.splat(-kQuarterLog2e)), zero, block.exp);
-                   return arith::DivFOp::create(e.b, e.loc, e.splat(1), e.addf(e.splat(1), away)).getResult();
-                 };
-                 e.loop(e.index(0), body.args[6], 1, [&](Value row) {
-                   code.startRow(row);
-                   for (int64_t v = 0; v < vectors; ++v) {
-                     Value s = code.clamped(e.vload(body.args[3], code.place(row, v)), v);
-                     Value masked = e.cmpf(arith::CmpFPredicate::OEQ, s, e.splat(-INFINITY));
-                     e.vstore(e.select(masked, e.splat(0), weightOf(s)), body.args[3], code.place(row, v));
-                   }
-                 });
-               });
+func::FuncOp MicroKernels::weigh(MemRefType key, const ScoreChain &chain) {
+  return build(name(chain.mask ? "weigh_partial" : "weigh"), tileArguments(key, chain), {}, [&](Body &body) {
+    Emit &e = body.e;
+    callScores(body, key, chain);
+    TileCode code(*this, body, chain);
+    Reference zero = e.reference(e.splat(0), block.exp);
+    auto weightOf = [&](Value s) {
+      if (state.getUnit() == tile::ScoreUnit::Weight)
+        return s;
+      Value away = e.exp2(e.mulf(s, e.splat(-kQuarterLog2e)), zero, block.exp);
+      return arith::DivFOp::create(e.b, e.loc, e.splat(1), e.addf(e.splat(1), away)).getResult();
+    };
+    e.loop(e.index(0), body.args[6], 1, [&](Value row) {
+      code.startRow(row);
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value s = code.clamped(e.vload(body.args[3], code.place(row, v)), v);
+        Value masked = e.cmpf(arith::CmpFPredicate::OEQ, s, e.splat(-INFINITY));
+        e.vstore(e.select(masked, e.splat(0), weightOf(s)), body.args[3], code.place(row, v));
+      }
+    });
+  });
 }
 
 // As a score that is larger than all so far raises the reference, here exactly. The reference of the logit is rounded;
@@ -348,7 +411,7 @@ func::FuncOp MicroKernels::sink() {
   // slot, head_dim, value_dim, logit
   return build(name("sink"), {slotType(), index, index, f32}, {}, [&](Body &body) {
     Emit &e = body.e;
-    TileCode code(*this, body, nullptr, nullptr);
+    TileCode code(*this, body, {});
     constexpr double kUnit = 2.772588722239781; // 4 ln 2
     constexpr float kHigh = kUnit, kLow = kUnit - double(kHigh);
     Value logit = e.atMost(e.broadcast(body.args[3]), e.splat(FLT_MAX)), at = logit, weight = e.splat(1);
@@ -374,12 +437,12 @@ func::FuncOp MicroKernels::sink() {
 }
 
 // Twice over the stored scores: the largest, then the weights. Nothing of a masked score is left: it is -inf.
-func::FuncOp MicroKernels::onlineSoftmax(MemRefType key, tile::ModifyOp modify, tile::MaskOp mask) {
-  return build(name(mask ? "online_softmax_partial" : "online_softmax"),
-               tileArguments(context(), slotType(), key, modify, mask), {}, [&](Body &body) {
+func::FuncOp MicroKernels::onlineSoftmax(MemRefType key, const ScoreChain &chain) {
+  return build(name(chain.mask ? "online_softmax_partial" : "online_softmax"), tileArguments(key, chain), {},
+               [&](Body &body) {
                  Emit &e = body.e;
-                 func::CallOp::create(e.b, e.loc, scores(key), body.args.take_front(7));
-                 TileCode code(*this, body, modify, mask);
+                 callScores(body, key, chain);
+                 TileCode code(*this, body, chain);
                  Values most = code.largest(), minusM, sums;
                  for (int64_t v = 0; v < vectors; ++v)
                    minusM.push_back(arith::NegFOp::create(e.b, e.loc, isNatural() ? most[v] : e.roundUp(most[v])));

@@ -63,7 +63,7 @@ void Binder::bindFields(ValueRange arguments) {
   Value number = NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type()), count = e.toI32(parameters.count);
   block = parameters.block(e, e.make<arith::RemUIOp>(number, count));
   pair = e.toIndex(e.make<arith::DivUIOp>(number, count));
-  Value heads = parameters.memrefs[0].extents[1], keyHeads = parameters.memrefs[1].extents[1];
+  Value heads = parameters.memrefs[3].extents[1], keyHeads = parameters.memrefs[1].extents[1];
   Value packs = e.divide(heads, shape.pack);
   batch = e.make<arith::DivUIOp>(pair, packs);
   packedHeads = e.make<arith::RemUIOp>(pair, packs);

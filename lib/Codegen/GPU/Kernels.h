@@ -60,6 +60,21 @@ State emitBegin(Emit &e, const KernelShape &shape, Value query, Value factor, Va
 /// S = Q K^T for a tile of `keys` key rows at `key` in shared memory: [row block][column block][element].
 Values emitScore(Emit &e, const KernelShape &shape, const State &state, Value key, int64_t keys);
 
+/// The scores of a tile of `keys` keys from memory, where row and key of the tile lie `at`.
+Values emitRead(Emit &e, const KernelShape &shape, const State &state, llvm::function_ref<Value(Value, Value)> at,
+                Type element, int64_t keys);
+
+/// What queries are multiplied with besides keys: the address of a row of the table for a row and a key row of the
+/// tile, and of what is added to the queries (may be null).
+struct DistanceRows {
+  Value query; // in shared memory
+  llvm::function_ref<Value(Value row, Value key)> tableRow;
+  llvm::function_ref<Value(Value row)> biasRow;
+  Type element; // of table and bias
+};
+/// Adds these products to the scores.
+void emitRelative(Emit &e, const KernelShape &shape, const State &state, const DistanceRows &from, Values &scores);
+
 /// Raises the references where needed, adds the weights to the sums and leaves them in `scores`. `exact`: a score of
 /// +infinity counts as the largest number, and references are the row maxima.
 void emitSoftmax(Emit &e, const KernelShape &shape, State &state, Values &scores, bool exact);

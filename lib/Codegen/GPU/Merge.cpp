@@ -156,7 +156,7 @@ void MergeBuilder::build() {
   Value tiles = e.make<arith::DivUIOp>(parameters.count, parameters.parts);
   pair = e.toIndex(e.make<arith::DivUIOp>(number, tiles));
   block = parameters.block(e, e.make<arith::MulIOp>(e.make<arith::RemUIOp>(number, tiles), parameters.parts));
-  Value packs = e.divide(parameters.memrefs[0].extents[1], shape.pack);
+  Value packs = e.divide(parameters.memrefs[3].extents[1], shape.pack);
   batch = e.make<arith::DivUIOp>(pair, packs);
   firstHead = e.mul(e.make<arith::RemUIOp>(pair, packs), shape.pack);
   rows = e.mul(field(offsetof(AttnTask, rows)), shape.pack);

@@ -155,6 +155,63 @@ static Values scoreByFMA(Emit &e, const KernelShape &shape, const State &state, 
   });
 }
 
+static Value loadWide(Emit &e, Type element, Value pointer) {
+  Value v = e.load(element, pointer);
+  return element.isF32() ? v : e.make<mlir::arith::ExtFOp>(e.b.getF32Type(), v);
+}
+
+/// fn(element, key) for the elements of a tile that belong to row `row` of the lane; keys from the lane's column on.
+static void forRowElements(const KernelShape &shape, int64_t elements, int64_t row,
+                           llvm::function_ref<void(int64_t, int64_t)> fn) {
+  int64_t columns = elements / kFragmentElements / shape.rowBlocks();
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t side : {0, 1})
+      fn(((row / 2) * columns + column) * kFragmentElements + 2 * (row % 2) + side, column * kFragmentColumns + side);
+}
+
+Values emitRead(Emit &e, const KernelShape &shape, const State &state, llvm::function_ref<Value(Value, Value)> at,
+                Type element, int64_t keys) {
+  LanePlace place(e, shape);
+  Values scores(shape.rowBlocks() * keys / kFragmentColumns * kFragmentElements);
+  for (int64_t row = 0; row < shape.rows(); ++row) {
+    Value own = place.row(e, row / 2, row % 2);
+    forRowElements(shape, scores.size(), row, [&](int64_t i, int64_t key) {
+      scores[i] = e.mulf(loadWide(e, element, at(own, e.add(place.column, key))), state.factor);
+    });
+  }
+  return scores;
+}
+
+// Element by element, from global memory: neighbours on a diagonal read the same row, which stays in the cache.
+void emitRelative(Emit &e, const KernelShape &shape, const State &state, const DistanceRows &from, Values &scores) {
+  SharedLayout layout(shape.paddedDim(), shape.sharedBytes());
+  LanePlace place(e, shape);
+  Type shared = shape.form == Form::Plain ? Type(e.b.getF32Type()) : shape.element;
+  Values tableRows(scores.size()), biasRows;
+  for (int64_t row = 0; row < shape.rows(); ++row) {
+    Value own = place.row(e, row / 2, row % 2);
+    biasRows.push_back(from.biasRow ? from.biasRow(own) : Value());
+    forRowElements(shape, scores.size(), row,
+                   [&](int64_t i, int64_t key) { tableRows[i] = from.tableRow(own, e.add(place.column, key)); });
+  }
+  Values zeros(scores.size(), e.f32(zero()));
+  Values sums = e.loop(shape.dim, 1, zeros, [&](Value d, ValueRange carried) {
+    Values next(carried);
+    Value bytes = e.toI64(e.mul(d, from.element.getIntOrFloatBitWidth() / 8));
+    for (int64_t row = 0; row < shape.rows(); ++row) {
+      Value q = loadWide(e, shared, e.at(from.query, layout.elementOffset(e, place.row(e, row / 2, row % 2), d)));
+      if (biasRows[row])
+        q = e.addf(q, loadWide(e, from.element, e.at(biasRows[row], bytes)));
+      forRowElements(shape, next.size(), row, [&](int64_t i, int64_t) {
+        next[i] = e.fma(q, loadWide(e, from.element, e.at(tableRows[i], bytes)), next[i]);
+      });
+    }
+    return next;
+  });
+  for (auto [score, sum] : llvm::zip_equal(scores, sums))
+    score = e.fma(sum, state.factor, score);
+}
+
 /// Two neighbouring elements of a value row, as f32.
 static Values loadValues(Emit &e, const KernelShape &shape, const SharedLayout &layout, Value tile, Value row,
                          Value column) {

@@ -106,7 +106,10 @@ struct ConvertStart : Pattern<tile::StartOp> {
       scale = factor, factor = e.f32(1);
     else
       scale = e.f32(4), factor = e.mulf(factor, e.f32(0.25f));
-    State state = emitBegin(e, shape, operands.getQuery()[0], factor, scale);
+    // Without queries the place of them is not read.
+    Value query = op.getQuery() ? operands.getQuery()[0]
+                                : LLVM::AddressOfOp::create(rewriter, op.getLoc(), e.pointer(kShared), kSharedName);
+    State state = emitBegin(e, shape, query, factor, scale);
     rewriter.replaceOpWithMultiple(op, {state.registers()});
     return success();
   }
@@ -138,6 +141,58 @@ struct ConvertScore : Pattern<tile::ScoreOp> {
     Emit e(rewriter, op.getLoc());
     Value key = slot(e, cast<tile::BufferType>(op.getKey().getType()), operands.getKey()[0], op.getRow());
     Values scores = emitScore(e, shape, State(shape, operands.getState()), key, op.getTile().getType().getKeys());
+    rewriter.replaceOpWithMultiple(op, {scores});
+    return success();
+  }
+};
+
+struct ConvertRead : Pattern<tile::ReadOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::ReadOp op, Adaptor operands, ConversionPatternRewriter &rewriter) const override {
+    Emit e(rewriter, op.getLoc());
+    Descriptor d = Descriptor::read(e, cast<MemRefType>(op.getScores().getType()), operands.getScores());
+    int64_t rank = d.extents.size(), heads = rank == 3 ? d.type.getDimSize(0) : 1;
+    auto nearest = [&](Value index, int64_t dim) { return e.min(index, e.add(d.extents[dim], -1)); };
+    auto at = [&](Value row, Value key) {
+      Value query = nearest(e.add(op.getQuery(), e.toIndex(e.divide(row, heads))), rank - 2);
+      Value column = nearest(e.add(op.getKey(), e.toIndex(key)), rank - 1);
+      Values place{query, column};
+      if (rank == 3)
+        place.insert(place.begin(), e.toIndex(e.modulo(row, heads)));
+      return d.address(e, place);
+    };
+    Values scores = emitRead(e, shape, State(shape, operands.getState()), at, d.type.getElementType(),
+                             op.getTile().getType().getKeys());
+    rewriter.replaceOpWithMultiple(op, {scores});
+    return success();
+  }
+};
+
+struct ConvertRelative : Pattern<tile::RelativeOp> {
+  using Pattern::Pattern;
+  LogicalResult matchAndRewrite(tile::RelativeOp op, Adaptor operands,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getQuery())
+      return op.emitError("has no buffer of queries; give it the one that its state starts from");
+    Emit e(rewriter, op.getLoc());
+    auto memref = [&](Value v, ValueRange parts) { return Descriptor::read(e, cast<MemRefType>(v.getType()), parts); };
+    Descriptor table = memref(op.getTable(), operands.getTable()), bias;
+    if (op.getBias())
+      bias = memref(op.getBias(), operands.getBias());
+    Value last = e.add(table.extents[1], -1);
+    int64_t pack = op.getPack();
+    auto head = [&](Value row) { return e.add(op.getHead(), e.toIndex(e.modulo(row, pack))); };
+    auto tableRow = [&](Value row, Value key) {
+      Value apart = e.toIndex(e.sub(e.divide(row, pack), key));
+      Value distance = e.add(op.getDistance(), e.mul(apart, int64_t(op.getStep())));
+      return table.address(e, {head(row), e.max(e.min(distance, last), e.index(0)), e.index(0)});
+    };
+    auto biasRow = [&](Value row) { return bias.address(e, {head(row), e.index(0)}); };
+    DistanceRows from{operands.getQuery()[0], tableRow, nullptr, table.type.getElementType()};
+    if (op.getBias())
+      from.biasRow = biasRow;
+    Values scores(operands.getTile());
+    emitRelative(e, shape, State(shape, operands.getState()), from, scores);
     rewriter.replaceOpWithMultiple(op, {scores});
     return success();
   }
@@ -311,9 +366,10 @@ struct ConvertSubView : Pattern<memref::SubViewOp> {
 
 void populateTilePatterns(RewritePatternSet &patterns, TypeConverter &types, const KernelShape &shape) {
   patterns.add<ConvertBuffer, ConvertFetch, ConvertCommit, ConvertAwait, ConvertStart, ConvertRestart, ConvertScore,
-               ConvertRegion<tile::ModifyOp, emitModify>, ConvertRegion<tile::MaskOp, emitMask>, ConvertClip,
-               ConvertSoftmax, ConvertAccumulate, ConvertCheck, ConvertSink, ConvertFinish, ConvertFinishPartial,
-               ConvertLoad, ConvertDim, ConvertSubView>(types, patterns.getContext(), shape);
+               ConvertRead, ConvertRelative, ConvertRegion<tile::ModifyOp, emitModify>,
+               ConvertRegion<tile::MaskOp, emitMask>, ConvertClip, ConvertSoftmax, ConvertAccumulate, ConvertCheck,
+               ConvertSink, ConvertFinish, ConvertFinishPartial, ConvertLoad, ConvertDim, ConvertSubView>(
+      types, patterns.getContext(), shape);
 }
 
 } // namespace attn::cuda

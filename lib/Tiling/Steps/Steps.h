@@ -7,7 +7,6 @@
 namespace attn {
 
 void buildCompute(StepBuilder &s, ComputeOp op);
-void buildRelativeScores(StepBuilder &s, RelativeScoresOp op);
 void buildGatherRows(StepBuilder &s, GatherRowsOp op);
 void buildMerge(StepBuilder &s, MergeOp op);
 void buildRandomFeatures(StepBuilder &s, RandomFeaturesOp op);

@@ -64,7 +64,7 @@ func.func private @two_types(%w: memref<?xf32>, %i: index, %out: memref<?x64xf32
 
 func.func private @scores(%w: memref<?xf32>, %i: index, %tile: !attn_tile.tile<64 by 16>) {
   %slot = attn_tile.slot %w[%i] dims(%i, %i) key_tile(64) : memref<?xf32> -> <16, 64, 64, log2>
-  // expected-error @below {{its scores are not those of attn_tile.score, then attn_tile.modify, then attn_tile.mask (the latter two may be missing), but a CPU computes all of these as one}}
+  // expected-error @below {{its scores are not those of attn_tile.score or attn_tile.read, then attn_tile.relative, attn_tile.modify and attn_tile.mask in this order (all but the first may be missing), but a CPU computes all of these as one}}
   %weights, %summed = attn_tile.softmax %tile, %slot : <64 by 16>, <16, 64, 64, log2>
   return
 }

@@ -176,24 +176,6 @@ func.func @compute(%x: !t, %r: tensor<?xf32>) {
 
 // -----
 
-!t = tensor<?x?x?x64xf32>
-func.func @scores(%q: !t, %r: tensor<?x?x64xf32>) {
-  // expected-error@+1 {{result 0 is 'tensor<?x?x?x?xf16>', but scores are of f32; write f32 (E9)}}
-  %0 = attn.relative_scores %q, %q, %r : !t, !t, tensor<?x?x64xf32> -> tensor<?x?x?x?xf16>
-  return
-}
-
-// -----
-
-!t = tensor<?x?x?x64xf32>
-func.func @distances(%q: !t, %r: tensor<?x0x64xf32>) {
-  // expected-error@+1 {{has a table of no distance; give at least one (E9)}}
-  %0 = attn.relative_scores %q, %q, %r : !t, !t, tensor<?x0x64xf32> -> tensor<?x?x?x?xf32>
-  return
-}
-
-// -----
-
 // A table may be read beyond its end where its one extent is known.
 !t = tensor<?x?x?x64xf32>
 func.func @beyond(%x: !t, %w: tensor<2xf32>) {

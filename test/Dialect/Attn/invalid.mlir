@@ -421,7 +421,7 @@ func.func private @f() attributes {s = #s}
 
 // Clauses: unknown.
 func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, normalizer, join, sink, score, mask and schedule}}
+  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, normalizer, relative, join, sink, score, mask and schedule}}
   %o = attn.attention %t, %t, %t offset(3) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
@@ -648,5 +648,127 @@ func.func @f(%t: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
 func.func @f(%t: tensor<?x?x?x64xf32>, %s: tensor<?xf32>) {
   // expected-error@+1 {{sink takes a tensor of logits with its type, as in sink(%logits : tensor<?xf32>)}}
   %r = attn.attention %t, %t, %t sink(%s) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A18: type of the table.
+func.func @f(%t: tensor<?x?x?x64xf32>, %r: tensor<?x?x64xf16>) {
+  // expected-error@+1 {{table of relative must be a tensor [heads, distances, head_dim] of 'f32', as query, not 'tensor<?x?x64xf16>' (A18)}}
+  %o = attn.attention %t, %t, %t relative(%r : tensor<?x?x64xf16>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A18: width of the bias.
+func.func @f(%t: tensor<?x?x?x64xf32>, %r: tensor<?x?x64xf32>, %w: tensor<?x32xf32>) {
+  // expected-error@+1 {{bias and query differ in head_dim: 32 (dimension 1 of 'tensor<?x32xf32>') and 64 (dimension 3 of 'tensor<?x?x?x64xf32>'); make them equal (A18)}}
+  %o = attn.attention %t, %t, %t relative(%r, %w : tensor<?x?x64xf32>, tensor<?x32xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A18: no distance.
+func.func @f(%t: tensor<?x?x?x64xf32>, %r: tensor<?x0x64xf32>) {
+  // expected-error@+1 {{table of relative has no distance; give it one (A18)}}
+  %o = attn.attention %t, %t, %t relative(%r : tensor<?x0x64xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: three tensors of relative.
+func.func @f(%t: tensor<?x?x?x64xf32>, %r: tensor<?x?x64xf32>) {
+  // expected-error@+1 {{relative takes a table and perhaps a bias with their types, as in relative(%table, %bias : type, type) or relative(%table : type)}}
+  %o = attn.attention %t, %t, %t relative(%r, %r, %r : tensor<?x?x64xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A10: a score region that yields twice.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  %o = attn.attention %t, %t, %t score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error@+1 {{must yield one value from a score region, not 2 (A10)}}
+    attn.yield %s, %s : f32, f32
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A19: counted without a softmax.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{counts 2 conditions with normalizer(none), but only a softmax counts; join them by 'or' (A19)}}
+  %o = attn.attention %t, %t, %t normalizer(none) mask counted(causal or global(count = 1)) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: a counted region.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '(' and predicates, as in mask counted(causal or global(count = 1)); a region counts by what it yields}}
+  %o = attn.attention %t, %t, %t mask counted {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+  } : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A20: rank of scores.
+func.func @f(%s: tensor<?x?xf32>, %v: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{scores must have rank 4, [batch, heads, queries, keys], or 3, the same for all batches, but 'tensor<?x?xf32>' has rank 2; reshape them (A20)}}
+  %o = attn.attention scores(%s), %v : tensor<?x?xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A20: elements of scores.
+func.func @f(%s: tensor<?x?x?xi32>, %v: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{scores have elements of type 'i32'; convert them to f32, f16 or bf16 (A20)}}
+  %o = attn.attention scores(%s), %v : tensor<?x?x?xi32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A20: keys of scores and values.
+func.func @f(%s: tensor<?x?x8x30xf32>, %v: tensor<?x?x31x64xf32>) {
+  // expected-error@+1 {{scores and value differ in keys: 30 (dimension 3 of 'tensor<?x?x8x30xf32>') and 31 (dimension 2 of 'tensor<?x?x31x64xf32>'); make them equal (A20)}}
+  %o = attn.attention scores(%s), %v : tensor<?x?x8x30xf32>, tensor<?x?x31x64xf32> -> tensor<?x?x8x64xf32>
+  return
+}
+
+// -----
+
+// A20: scores and products with distances.
+func.func @f(%s: tensor<?x?x?xf32>, %v: tensor<?x?x?x64xf32>, %r: tensor<?x?x64xf32>) {
+  // expected-error@+1 {{takes query and key, perhaps with relative, or scores in place of all these (A20)}}
+  %o = attn.attention scores(%s), %v relative(%r : tensor<?x?x64xf32>) : tensor<?x?x?xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A4: heads of scores.
+func.func @f(%s: tensor<3x?x?xf32>, %v: tensor<?x2x?x64xf32>) {
+  // expected-error@+1 {{3 query heads cannot share 2 key/value heads evenly; make the number of query heads a multiple of it (A4)}}
+  %o = attn.attention scores(%s), %v : tensor<3x?x?xf32>, tensor<?x2x?x64xf32> -> tensor<?x3x?x64xf32>
+  return
+}
+
+// -----
+
+// Scores: the word alone.
+func.func @f(%s: tensor<?x?x?xf32>, %v: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{expected '(' and a tensor, as in scores(%scores), %value}}
+  %o = attn.attention scores %s, %v : tensor<?x?x?xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }

@@ -57,6 +57,41 @@ func.func @normalizers(%q: !t, %k: !t, %v: !t, %s: tensor<?xf32>) -> (!t, !t, !t
   return %a, %b, %c : !t, !t, !t
 }
 
+// Products with distances, with and without a bias.
+// CHECK-LABEL: func @relative
+func.func @relative(%q: !t, %k: !t, %v: !t, %r: tensor<?x?x64xf32>, %w: tensor<?x64xf32>) -> (!t, !t) {
+  // CHECK-NEXT: attn.attention %{{.*}}, %{{.*}}, %{{.*}} relative(%{{.*}}, %{{.*}} : tensor<?x?x64xf32>, tensor<?x64xf32>) mask(causal) : tensor
+  %a = attn.attention %q, %k, %v mask(causal) relative(%r, %w : tensor<?x?x64xf32>, tensor<?x64xf32>) : !t, !t, !t -> !t
+  // CHECK-NEXT: attn.attention %{{.*}}, %{{.*}}, %{{.*}} relative(%{{.*}} : tensor<?x?x64xf32>) : tensor
+  %b = attn.attention %q, %k, %v relative(%r : tensor<?x?x64xf32>) : !t, !t, !t -> !t
+  return %a, %b : !t, !t
+}
+
+// Scores in place of products, of every batch or of all.
+// CHECK-LABEL: func @scores
+func.func @scores(%s: tensor<?x?x?x?xf16>, %r: tensor<?x?x?xf32>, %v: !t) -> (!t, !t) {
+  // CHECK-NEXT: attn.attention scores(%{{.*}}), %{{.*}} scale(2.000000e+00) mask(causal) : tensor<?x?x?x?xf16>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  %a = attn.attention scores(%s), %v mask(causal) scale(2.0) : tensor<?x?x?x?xf16>, !t -> !t
+  // CHECK-NEXT: attn.attention scores(%{{.*}}), %{{.*}} : tensor<?x?x?xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  %b = attn.attention scores(%r), %v : tensor<?x?x?xf32>, !t -> !t
+  return %a, %b : !t, !t
+}
+
+// A mask that counts.
+// CHECK-LABEL: func @counted
+func.func @counted(%q: !t, %k: !t, %v: !t) -> !t {
+  // CHECK: mask {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
+  // CHECK-NEXT: %[[A:.*]] = arith.cmpi sle, %[[J]], %[[I]] : index
+  // CHECK-NEXT: attn.yield %[[A]], %[[A]] : i1, i1
+  %a = attn.attention %q, %k, %v mask {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %j, %i : index
+    attn.yield %x, %x : i1, i1
+  } : !t, !t, !t -> !t
+  return %a : !t
+}
+
 // No clause; grouped heads; value_dim differs from head_dim; a negative scale that is not f64.
 // CHECK-LABEL: func @plain
 func.func @plain(%q: tensor<2x8x100x64xbf16>, %k: tensor<2x2x300x64xbf16>, %v: tensor<2x2x300x32xbf16>) -> tensor<2x8x100x32xbf16> {

@@ -126,3 +126,15 @@ func.func @order(%q: !t, %k: !t, %v: !t) -> !t {
   %0 = attn.attention %q, %k, %v schedule(#attn.schedule<tasks = 8>) mask(causal) align(bottom_right) scale(0.1) : !t, !t, !t -> !t
   return %0 : !t
 }
+
+// What is counted is what the outermost `or`s join.
+// CHECK-LABEL: func @counted
+func.func @counted(%q: !t, %k: !t, %v: !t) -> (!t, !t) {
+  // CHECK-NEXT: mask counted(causal and window(left = 9) or not stride(size = 4) or (global(count = 1) or prefix(length = 3)) or
+  // CHECK-SAME: blocked(16, window(left = 1) or causal)) :
+  %0 = attn.attention %q, %k, %v mask counted(causal and window(left = 9) or not stride(4) or (global(count = 1) or prefix(3)) or
+    blocked(16, window(left = 1) or causal)) : !t, !t, !t -> !t
+  // CHECK-NEXT: mask(causal) :
+  %1 = attn.attention %q, %k, %v mask counted(causal) : !t, !t, !t -> !t
+  return %0, %1 : !t, !t
+}

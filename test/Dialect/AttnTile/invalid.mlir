@@ -588,3 +588,30 @@ func.func @f(%s: !attn_tile.state<16, 64, 64, log2>, %logits: memref<?xf16>, %h:
   %r = attn_tile.sink %s, %logits[%h] : <16, 64, 64, log2>, memref<?xf16>
   return
 }
+
+// -----
+
+// T25: rank of the table.
+func.func @f(%t: !attn_tile.tile<16 by 16>, %s: !attn_tile.state<16, 64, 64, log2>, %table: memref<?x64xf32>, %i: index, %scale: f32) {
+  // expected-error@+1 {{table must be a memref of rank 3 of f32, f16 or bf16, not 'memref<?x64xf32>' (T25)}}
+  %r = attn_tile.relative %t, %s, %table[%i, %i] step 1 scale(%scale) : <16 by 16>, <16, 64, 64, log2>, memref<?x64xf32>
+  return
+}
+
+// -----
+
+// T26: heads of scores.
+func.func @f(%s: !attn_tile.state<16, 0, 64, log2>, %scores: memref<?x?x?xf32>, %i: index, %scale: f32) {
+  // expected-error@+1 {{scores must be a memref of rank 2, or 3 with a static number of heads, of f32, f16 or bf16, not 'memref<?x?x?xf32>' (T26)}}
+  %t = attn_tile.read %s, %scores[%i, %i] rows(%i) scale(%scale) : <16, 0, 64, log2>, memref<?x?x?xf32> -> <16 by 16>
+  return
+}
+
+// -----
+
+// T19: a state of queries without any.
+func.func @f(%scale: f32) {
+  // expected-error@+1 {{has no queries, but its state has some; make both agree (T19)}}
+  %s = attn_tile.start scale(%scale) -> <16, 64, 64, log2>
+  return
+}

@@ -5,7 +5,8 @@
 // CHECK:         %[[SLOT:.+]] = attn_tile.slot %{{.+}}[%{{.+}}] dims(%{{.+}}, %{{.+}}) key_tile(128) : memref<?xf32> -> <48, 64, 32, natural>
 // CHECK:         %[[BEGUN:.+]] = attn_tile.begin %[[SLOT]], %{{.+}}[%{{.+}}], %{{.+}}[%{{.+}}] scale(%{{.+}}) : <48, 64, 32, natural>, memref<?x64xf32>, memref<?x64xf32>
 // CHECK:         %[[SCORES:.+]] = attn_tile.score %[[BEGUN]], %{{.+}}[%{{.+}}] rows(%{{.+}}) : <48, 64, 32, natural>, memref<?x64xf32> -> <128 by 48>
-// CHECK:         %[[MODIFIED:.+]] = attn_tile.modify %[[SCORES]] at(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}) step 1 of(%{{.+}}, %{{.+}}) captured(%{{.+}} : memref<?xf32>) {
+// CHECK:         %[[FAR:.+]] = attn_tile.relative %[[SCORES]], %[[BEGUN]], %{{.+}}[%{{.+}}, %{{.+}}] step 1 bias(%{{.+}} : memref<?x?xf32>) scale(%{{.+}}) : <128 by 48>, <48, 64, 32, natural>, memref<?x?x?xf32>
+// CHECK:         %[[MODIFIED:.+]] = attn_tile.modify %[[FAR]] at(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}) step 1 of(%{{.+}}, %{{.+}}) captured(%{{.+}} : memref<?xf32>) {
 // CHECK-NEXT:    ^bb0(%{{.+}}: f32, %{{.+}}: index, {{.*}}: memref<?xf32>):
 // CHECK:           attn_tile.yield %{{.+}} : f32
 // CHECK:         %[[MASKED:.+]] = attn_tile.mask %[[MODIFIED]] at(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}) step 2 of(%{{.+}}, %{{.+}}) nonnegative {
@@ -13,11 +14,13 @@
 // CHECK:         %[[WEIGHTS:.+]], %[[SUMMED:.+]] = attn_tile.softmax %[[MASKED]], %[[BEGUN]] : <128 by 48>, <48, 64, 32, natural>
 // CHECK:         attn_tile.accumulate %[[WEIGHTS]], %{{.+}}[%{{.+}}] rows(%{{.+}}) into %[[SUMMED]] skip_zero : <128 by 48>, memref<?x32xf32>, <48, 64, 32, natural>
 func.func @tile(%scratch: memref<?xf32>, %q: memref<?x64xf32>, %k: memref<?x64xf32>, %v: memref<?x32xf32>,
-                %bias: memref<?xf32>, %i: index, %n: index, %scale: f32) -> !attn_tile.state<48, 64, 32, natural> {
+                %bias: memref<?xf32>, %table: memref<?x?x?xf32>, %more: memref<?x?xf32>, %i: index, %n: index, %scale: f32) -> !attn_tile.state<48, 64, 32, natural> {
   %slot = attn_tile.slot %scratch[%i] dims(%n, %n) key_tile(128) : memref<?xf32> -> <48, 64, 32, natural>
   %begun = attn_tile.begin %slot, %q[%i], %k[%i] scale(%scale) : <48, 64, 32, natural>, memref<?x64xf32>, memref<?x64xf32>
   %scores = attn_tile.score %begun, %k[%i] rows(%n) : <48, 64, 32, natural>, memref<?x64xf32> -> <128 by 48>
-  %modified = attn_tile.modify %scores at(%i, %i, %i, %i) step 1 of(%n, %n) captured(%bias : memref<?xf32>) {
+  %far = attn_tile.relative %scores, %begun, %table[%i, %i] step 1 bias(%more : memref<?x?xf32>) scale(%scale)
+    : <128 by 48>, <48, 64, 32, natural>, memref<?x?x?xf32>
+  %modified = attn_tile.modify %far at(%i, %i, %i, %i) step 1 of(%n, %n) captured(%bias : memref<?xf32>) {
   ^bb0(%s: f32, %b: index, %h: index, %qi: index, %kj: index, %nq: index, %nk: index, %m: memref<?xf32>):
     %x = memref.load %m[%h] : memref<?xf32>
     %y = arith.addf %s, %x : f32
@@ -61,7 +64,7 @@ func.func @ends(%state: !attn_tile.state<16, -1, -1, log2>, %second: !attn_tile.
 // CHECK:         attn_tile.fetch %{{.+}}[%{{.+}}] rows(%{{.+}}) into %[[K]][%{{.+}}] : memref<?x128xbf16>, <2 of 64 by 128, bf16>
 // CHECK-NEXT:    attn_tile.commit
 // CHECK-NEXT:    attn_tile.await pending(1)
-// CHECK-NEXT:    %[[S:.+]] = attn_tile.start %{{.+}} scale(%{{.+}}) : <1 of 32 by 128, bf16> -> <32, 128, 128, log2>
+// CHECK-NEXT:    %[[S:.+]] = attn_tile.start queries(%{{.+}} : !attn_tile.buffer<1 of 32 by 128, bf16>) scale(%{{.+}}) -> <32, 128, 128, log2>
 // CHECK-NEXT:    %[[T:.+]] = attn_tile.score %[[S]], %[[K]][%{{.+}}] rows(%{{.+}}) : <32, 128, 128, log2>, !attn_tile.buffer<2 of 64 by 128, bf16> -> <64 by 32>
 // CHECK-NEXT:    attn_tile.clip %[[T]] rows(%{{.+}}) : <64 by 32>
 func.func @shared(%m: memref<?x128xbf16>, %scale: f32, %i: index) -> !attn_tile.tile<64 by 32> {
@@ -70,7 +73,7 @@ func.func @shared(%m: memref<?x128xbf16>, %scale: f32, %i: index) -> !attn_tile.
   attn_tile.fetch %m[%i] rows(%i) into %k[%i] : memref<?x128xbf16>, <2 of 64 by 128, bf16>
   attn_tile.commit
   attn_tile.await pending(1)
-  %s = attn_tile.start %q scale(%scale) : <1 of 32 by 128, bf16> -> <32, 128, 128, log2>
+  %s = attn_tile.start queries(%q : !attn_tile.buffer<1 of 32 by 128, bf16>) scale(%scale) -> <32, 128, 128, log2>
   %t = attn_tile.score %s, %k[%i] rows(%i) : <32, 128, 128, log2>, !attn_tile.buffer<2 of 64 by 128, bf16> -> <64 by 32>
   %c = attn_tile.clip %t rows(%i) : <64 by 32>
   return %c : !attn_tile.tile<64 by 32>
@@ -97,4 +100,17 @@ attn_tile.kernel @full task(@task) tail(@tail) classify(@classify) tables([1, 0,
 func.func @launch(%q: !t, %ids: tensor<?x?xi32>) -> (!t, tensor<?x?x?xf32>) {
   %o, %lse = attn_tile.launch @full(%q, %q, %q, %ids) : (!t, !t, !t, tensor<?x?xi32>) -> (!t, tensor<?x?x?xf32>)
   return %o, %lse : !t, tensor<?x?x?xf32>
+}
+
+// Scores that lie in memory.
+// CHECK-LABEL: func.func @given(
+// CHECK:         %[[CLEARED:.+]] = attn_tile.clear %{{.+}} : <48, 0, 32, log2>
+// CHECK-NEXT:    attn_tile.read %[[CLEARED]], %{{.+}}[%{{.+}}, %{{.+}}] rows(%{{.+}}) scale(%{{.+}}) : <48, 0, 32, log2>, memref<?x?xf16> -> <128 by 48>
+// CHECK-NEXT:    attn_tile.start scale(%{{.+}}) -> <32, 0, 128, log2>
+func.func @given(%scratch: memref<?xf32>, %scores: memref<?x?xf16>, %i: index, %n: index, %scale: f32) -> !attn_tile.state<48, 0, 32, log2> {
+  %slot = attn_tile.slot %scratch[%i] dims(%n, %n) key_tile(128) : memref<?xf32> -> <48, 0, 32, log2>
+  %cleared = attn_tile.clear %slot : <48, 0, 32, log2>
+  %tile = attn_tile.read %cleared, %scores[%i, %i] rows(%n) scale(%scale) : <48, 0, 32, log2>, memref<?x?xf16> -> <128 by 48>
+  %started = attn_tile.start scale(%scale) -> <32, 0, 128, log2>
+  return %cleared : !attn_tile.state<48, 0, 32, log2>
 }

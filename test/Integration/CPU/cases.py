@@ -104,6 +104,71 @@ def shifts(s):
         s.check(f"scores, i32, {cpu}", attention("", narrow, lse=True), "H=1,N=90,D=8", f"--cpu={cpu}")
 
 
+def distances(s, *options):
+    """Products with distances: tables that end early or late, any steps between tokens, heads that share keys, parts of split keys."""
+    near = index_region(["%x = arith.mulf %s, %s : f32", "%y = arith.subf %s, %x : f32", "attn.yield %y : f32"])
+    emulated = bool(options)
+    sizes = ["B=1,H=4,Hkv=2,N=35,M=70,L=40", "H=1,N=1,M=90,L=90", "H=1,N=37,M=5,L=1"]
+    if not emulated:
+        sizes += ["B=2,H=2,N=130,M=67,L=300", "N=3,M=0,L=2"]
+    for number, (mask, score, align) in enumerate((("", "", "bottom_right"), ("causal", near, "bottom_right"), ("window(left = 9, right = 20)", "", "top_left"),
+                                                   ("stride(size = 5)", "", "bottom_right"), ("causal and not window(left = 12)", "", "top_left"))):
+        for element in emulated and [("f32", "f16", "bf16")[number % 3]] or ["f32", ("f16", "bf16")[number % 2]]:
+            r, w = f"tensor<?x?x40x{element}>", f"tensor<?x40x{element}>"
+            for biased in emulated and [number % 2 == 0] or [False, True]:
+                clause, args = (f"%r, %w : {r}, {w}", f"%r: {r}, %w: {w}") if biased else (f"%r : {r}", f"%r: {r}")
+                text = attention(mask, score, align=align, element=element, dim=40, lse=True, relative=clause, args=args)
+                s.check(f"{element}, '{mask}', bias {biased}", text, sizes, *options)
+            if number < 2:
+                s.check(f"{element}, '{mask}', split keys", text, ["H=1,N=3,M=300,L=200"], "--split=64", *options)
+    for normalizer in ("sigmoid", "none"):
+        s.check(normalizer, attention("causal", normalizer=normalizer, dim=24, relative="%r : tensor<?x?x24xf32>", args="%r: tensor<?x?x24xf32>"), sizes[:3], *options)
+
+
+def counted(s, *options):
+    """Keys that weigh as often as they are named: by ranges, blocks and tables, with a score region, in heads that share keys."""
+    twice = index_region(["%x = arith.cmpi sle, %j, %i : index", "%y = arith.cmpi slt, %j, %c9 : index", "attn.yield %x, %x, %y : i1, i1, i1"], (9,))
+    line = index_region(["%y = arith.addf %s, %s : f32", "attn.yield %y : f32"])
+    t = "tensor<?x?xi32>"
+    cases = (("causal or window(left = 9, right = 3) or prefix(length = 5)", "", ""), ("stride(size = 4) or stride(size = 4)", "", ""),
+             (f"causal or column_in(%g : {t})", line, f"%g: {t}"), (f"blocked(16, window(left = 1) or causal) or global(count = 2)", line, ""))
+    sizes = ["B=1,H=4,Hkv=2,N=35,M=70", "H=1,N=1,M=77", "N=3,M=0"] + ([] if options else ["H=2,N=130,M=67"])
+    for number, (mask, score, args) in enumerate(cases):
+        element = ("f16", "f32", "f32", "bf16")[number]
+        text = attention(mask, score, align="bottom_right", args=args, lse=True, element=element, dim=40).replace("mask(", "mask counted(")
+        s.check(f"'{mask}'", text, sizes, *options)
+        if number < 2:
+            s.check(f"'{mask}', split keys", text, "H=1,N=3,M=300", "--split=64", *options)
+    s.check("a region", attention(twice, lse=True, dim=40), sizes, *options)
+
+
+def scores(s, *options):
+    """Scores in place of products: of every batch or of all, in any type beside any values, with all that masks and softmax do."""
+    sizes = ["B=2,H=4,Hkv=2,N=35,M=70", "H=1,N=1,M=77", "N=3,M=0", "N=0,M=3"] + ([] if options else ["H=2,N=130,M=67"])
+    line = index_region(["%y = arith.addf %s, %s : f32", "attn.yield %y : f32"])
+    for number, (mask, score, align) in enumerate((("", "", "top_left"), ("causal", line, "bottom_right"), ("window(left = 9, right = 20)", "", "bottom_right"),
+                                                   ("stride(size = 5)", "", "top_left"), ("causal and not window(left = 12)", "", "top_left"))):
+        element, given = ("f32", "f16", "f32", "bf16", "f32")[number], ("f32", "f32", "bf16", "bf16", "f16")[number]
+        forms = [f"tensor<?x?x?x?x{given}>", f"tensor<?x?x?x{given}>"]
+        for form in forms[number % 2:][:1] if options else forms:
+            text = attention(mask, score, align=align, element=element, dim=40, lse=True, scores=form, scale=("", "-3.0")[number % 2])
+            s.check(f"{element}, {form}, '{mask}'", text, sizes, *options)
+            if number < 2:
+                s.check(f"{element}, {form}, '{mask}', split keys", text, "H=1,N=3,M=300", "--split=64", *options)
+    for more in (dict(normalizer="sigmoid"), dict(normalizer="none"), dict(sink="%z : tensor<?xf32>", args="%z: tensor<?xf32>", lse=True)):
+        s.check(str(more), attention("causal", dim=24, scores="tensor<?x?x?x?xf32>", **more), sizes[:3], *options)
+    counting = attention("causal or prefix(length = 7)", dim=8, scores="tensor<?x?x?xf32>").replace("mask(", "mask counted(")
+    s.check("counted", counting, sizes[:2], *options)
+    for bad in (INF, -INF, float("nan"), 3e38, -3e38):
+        draw = random.Random(3)
+        values = [bad if index % 11 == 3 else draw.gauss(0, 9) for index in range(2 * 35 * 60)]
+        files = {"p": write_npy(s.path(f"s{bad}.npy"), "f", [2, 35, 60], values)}
+        for mask in ("causal",) if options else ("causal", ""):
+            s.check(f"{bad}, '{mask}'", attention(mask, dim=8, lse=True, scores="tensor<?x?x?xf32>"), "B=1", *options, files=files)
+    shape = write_npy(s.path("shape.npy"), "f", [2, 5, 6], [0.0] * 60)
+    s.refuse("keys", attention("", dim=8, scores="tensor<?x?x?xf32>"), "M is 7 from --random but 6 from", f"--input=p={shape}", "--random=M=7", *options)
+
+
 def poisoned_keys(s):
     """C2: nothing of a masked key reaches a row, not even a NaN or an infinity in k or v."""
     for bad in (float("nan"), INF):

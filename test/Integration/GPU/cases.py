@@ -12,7 +12,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "CPU"), os.path.join(HERE, "..", "..", "..", "benchmarks")]
-from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, linear as linear_on, steps as steps_on
+from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, counted as counted_on, distances as distances_on, linear as linear_on, scores as scores_on, steps as steps_on
 from gpu import sass, static
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
@@ -76,6 +76,29 @@ def normalizers(s):
     packed = attention("causal", align="bottom_right", lse=True, element="f16", dim=64, heads=8, key_heads=2, queries=1,
                        sink="%z : tensor<8xf32>", args="%z: tensor<8xf32>")
     s.check("heads of one tile", packed, ["B=2,M=70", "B=1,M=600"], EMULATED)
+
+
+def distances(s):
+    """Products with distances, as on a CPU, also in heads of one tile."""
+    distances_on(s, EMULATED)
+    r, w = "tensor<8x?x40xf16>", "tensor<8x40xf16>"
+    packed = attention("causal", align="bottom_right", lse=True, element="f16", dim=40, heads=8, key_heads=2, queries=3, relative=f"%r, %w : {r}, {w}", args=f"%r: {r}, %w: {w}")
+    s.check("heads of one tile", packed, ["B=1,M=70,L=50"], EMULATED)
+
+
+def counted(s):
+    """Keys that weigh as often as they are named, as on a CPU, also in heads of one tile."""
+    counted_on(s, EMULATED)
+    packed = attention("causal or prefix(length = 30)", align="bottom_right", lse=True, element="bf16", dim=40, heads=8, key_heads=2, queries=3)
+    s.check("heads of one tile", packed.replace("mask(", "mask counted("), ["B=1,M=70"], EMULATED)
+
+
+def scores(s):
+    """Scores in place of products, as on a CPU, also in heads of one tile."""
+    scores_on(s, EMULATED)
+    for form in ("tensor<?x8x3x?xf16>", "tensor<8x3x?xf32>"):
+        packed = attention("causal", align="bottom_right", lse=True, element="f16", dim=40, heads=8, key_heads=2, queries=3, scores=form)
+        s.check(f"heads of one tile, {form}", packed, ["B=1,M=70"], EMULATED)
 
 
 def head_dims(s):

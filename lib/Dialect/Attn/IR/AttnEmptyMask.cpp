@@ -137,9 +137,10 @@ private:
 LogicalResult attn::checkKeepsSomething(AttentionOp op) {
   if (!op.getMaskBlock())
     return success();
-  std::optional<EmptinessProof::Reason> reason = EmptinessProof().refute(op.getMaskResult());
-  if (!reason)
-    return success();
+  std::optional<EmptinessProof::Reason> reason;
+  for (Value member : op.getMaskMembers())
+    if (!(reason = EmptinessProof().refute(member)))
+      return success();
   InFlightDiagnostic error = emitError(reason->part)
                              << "the mask keeps nothing: " << reason->words << "; change it or leave the attention out";
   if (reason->other)

@@ -153,7 +153,7 @@ void AttnDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const
 /// A mask that keeps everything and a score region that changes nothing are left out.
 LogicalResult AttentionOp::canonicalize(AttentionOp op, PatternRewriter &rewriter) {
   Block *mask = op.getMaskBlock(), *score = op.getScoreBlock();
-  bool keepsAll = mask && matchPattern(op.getMaskResult(), m_One());
+  bool keepsAll = mask && !op.isCounted() && matchPattern(op.getMaskMembers()[0], m_One());
   bool changesNothing = score && op.getScoreResult() == score->getArgument(0);
   if (!keepsAll && !changesNothing)
     return failure();

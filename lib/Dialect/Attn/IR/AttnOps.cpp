@@ -11,10 +11,15 @@ using namespace attn;
 // Blocks
 //===----------------------------------------------------------------------===//
 
-static Value yieldedBy(Block *block) { return block ? cast<YieldOp>(block->getTerminator()).getValue() : Value(); }
+ValueRange AttentionOp::getMaskMembers() {
+  Block *block = getMaskBlock();
+  return block ? ValueRange(block->getTerminator()->getOperands()) : ValueRange();
+}
 
-Value AttentionOp::getMaskResult() { return yieldedBy(getMaskBlock()); }
-Value AttentionOp::getScoreResult() { return yieldedBy(getScoreBlock()); }
+Value AttentionOp::getScoreResult() {
+  Block *block = getScoreBlock();
+  return block ? block->getTerminator()->getOperand(0) : Value();
+}
 
 static Block *addBlock(Region &region, MLIRContext *context, Location loc, bool hasScore) {
   Block *block = &region.emplaceBlock();
@@ -70,11 +75,13 @@ public:
     return parser.parseOptionalAttrDict(result.attributes);
   }
 
-  SmallVector<Value, 2> joined; // output and log-sum-exp, or none
-  SmallVector<Value, 1> sink;   // or none
+  SmallVector<Value, 2> joined;   // output and log-sum-exp, or none
+  SmallVector<Value, 1> sink;     // or none
+  SmallVector<Value, 2> relative; // table and bias, table, or none
 
 private:
-  static constexpr StringRef kClauses[] = {"scale", "align", "normalizer", "join", "sink", "score", "mask", "schedule"};
+  static constexpr StringRef kClauses[] = {"scale", "align", "normalizer", "relative", "join",
+                                           "sink",  "score", "mask",       "schedule"};
 
   ParseResult parseClause(StringRef name) {
     if (name == "scale")
@@ -89,6 +96,8 @@ private:
       return parseJoin();
     if (name == "sink")
       return parseSink();
+    if (name == "relative")
+      return parseRelative();
     return name == "mask" ? parseMask() : parseSchedule();
   }
 
@@ -133,6 +142,20 @@ private:
     return parser.resolveOperand(operand, type, sink);
   }
 
+  ParseResult parseRelative() {
+    SMLoc loc = parser.getCurrentLocation();
+    SmallVector<OpAsmParser::UnresolvedOperand, 2> operands;
+    SmallVector<Type, 2> types;
+    StringRef example = "relative(%table, %bias : type, type) or relative(%table : type)";
+    if (open(example) || parser.parseOperandList(operands))
+      return failure();
+    if (operands.empty() || operands.size() > 2 || parser.parseOptionalColon())
+      return parser.emitError(loc) << "relative takes a table and perhaps a bias with their types, as in " << example;
+    if (parser.parseTypeList(types) || close("relative"))
+      return failure();
+    return parser.resolveOperands(operands, types, loc, relative);
+  }
+
   ParseResult parseScore() {
     OptionalParseResult region = parser.parseOptionalRegion(*score);
     if (region.has_value())
@@ -141,8 +164,13 @@ private:
   }
 
   ParseResult parseMask() {
+    bool counted = succeeded(parser.parseOptionalKeyword("counted"));
     if (succeeded(parser.parseOptionalLParen()))
-      return parseMaskSugar(parser, *mask);
+      return parseMaskSugar(parser, *mask, counted);
+    if (counted)
+      return parser.emitError(parser.getCurrentLocation(),
+                              "expected '(' and predicates, as in mask counted(causal or global(count = 1)); a region "
+                              "counts by what it yields");
     OptionalParseResult region = parser.parseOptionalRegion(*mask);
     if (region.has_value())
       return *region;
@@ -201,21 +229,38 @@ private:
 };
 } // namespace
 
+/// Behind the word: (%scores), %value.
+static ParseResult parseScoresAndValue(OpAsmParser &parser, SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands) {
+  SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalLParen()))
+    return parser.emitError(loc, "expected '(' and a tensor, as in scores(%scores), %value");
+  return failure(parser.parseOperand(operands.emplace_back()) || parser.parseRParen() || parser.parseComma() ||
+                 parser.parseOperand(operands.emplace_back()));
+}
+
 ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::UnresolvedOperand, 3> operands;
   SmallVector<Type, 3> types;
   SmallVector<Type, 2> results;
   SMLoc loc = parser.getCurrentLocation();
   ClauseParser clauses(parser, result);
-  if (parser.parseOperandList(operands, /*requiredOperandCount=*/3) || clauses.parse() ||
-      parser.parseColonTypeList(types) || parser.parseArrow() || parser.parseTypeList(results) ||
+  bool given = succeeded(parser.parseOptionalKeyword("scores"));
+  if ((given ? parseScoresAndValue(parser, operands) : parser.parseOperandList(operands, /*requiredOperandCount=*/3)) ||
+      clauses.parse() || parser.parseColonTypeList(types) || parser.parseArrow() || parser.parseTypeList(results) ||
       parser.resolveOperands(operands, types, loc, result.operands))
     return failure();
   result.addTypes(results);
+  Value scores = given ? result.operands.front() : Value();
+  if (given)
+    result.operands.erase(result.operands.begin());
   result.addOperands(clauses.joined);
   result.addOperands(clauses.sink);
-  int32_t joined = clauses.joined.empty() ? 0 : 1, sink = clauses.sink.size();
-  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, joined, joined, sink};
+  result.addOperands(clauses.relative);
+  if (given)
+    result.addOperands(scores);
+  int32_t joined = clauses.joined.empty() ? 0 : 1, sink = clauses.sink.size(), relative = clauses.relative.size();
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {
+      !given, !given, 1, joined, joined, sink, std::min(relative, 1), std::max(relative - 1, 0), given};
   return success();
 }
 
@@ -224,7 +269,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query, 
   state.addTypes(output);
   state.addRegion();
   state.addRegion();
-  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0, 0};
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0, 0, 0, 0, 0};
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,8 +294,14 @@ static void printMask(OpAsmPrinter &p, Region &region) {
 }
 
 void AttentionOp::print(OpAsmPrinter &p) {
-  Value inputs[] = {getQuery(), getKey(), getValue()};
-  p << ' ' << ValueRange(inputs);
+  SmallVector<Value> inputs{getScores() ? getScores() : getQuery()};
+  if (!getScores())
+    inputs.push_back(getKey());
+  inputs.push_back(getValue());
+  if (Value scores = getScores())
+    p << " scores(" << scores << "), " << getValue();
+  else
+    p << ' ' << ValueRange(inputs);
   if (FloatAttr scale = getScaleAttr()) {
     p << " scale(";
     scale.getType().isF64() ? p.printAttributeWithoutType(scale)
@@ -261,6 +312,12 @@ void AttentionOp::print(OpAsmPrinter &p) {
     p << " align(" << stringifyAlign(getAlign()) << ')';
   if (!isSoftmax())
     p << " normalizer(" << stringifyNormalizer(getNormalizer()) << ')';
+  if (Value table = getTable()) {
+    SmallVector<Value> operands{table};
+    if (getBias())
+      operands.push_back(getBias());
+    p << " relative(" << ValueRange(operands) << " : " << ValueRange(operands).getTypes() << ')';
+  }
   if (Value output = getJoinedOutput())
     p << " join(" << output << ", " << getJoinedLse() << " : " << output.getType() << ", " << getJoinedLse().getType()
       << ')';

@@ -149,34 +149,6 @@ LogicalResult MergeOp::verify() {
   return verifyExtents(*this);
 }
 
-//===----------------------------------------------------------------------===//
-// relative_scores
-//===----------------------------------------------------------------------===//
-
-SmallVector<ExtentTie> RelativeScoresOp::getExtentTies() {
-  return {makeTie("batch", {{getQuery(), 0}, {getKey(), 0}, {getOutput(), 0}}),
-          makeTie("heads", {{getQuery(), 1}, {getKey(), 1}, {getTable(), 0}, {getOutput(), 1}}),
-          makeTie("queries", {{getQuery(), 2}, {getOutput(), 2}}),
-          makeTie("keys", {{getKey(), 2}, {getOutput(), 3}}),
-          makeTie("distances", {{getTable(), 1}}),
-          makeTie("head_dim", {{getQuery(), 3}, {getKey(), 3}, {getTable(), 2}})};
-}
-
-SmallVector<Value> RelativeScoresOp::getContiguous() { return {getQuery(), getTable()}; }
-
-LogicalResult RelativeScoresOp::verify() {
-  if (failed(verifyRank(*this, getQuery(), 4, "[batch, heads, queries, head_dim]", "(E9)")) ||
-      failed(verifyRank(*this, getKey(), 4, "[batch, heads, keys, head_dim]", "(E9)")) ||
-      failed(verifyRank(*this, getTable(), 3, "[heads, distances, head_dim]", "(E9)")) ||
-      failed(verifyRank(*this, getOutput(), 4, "[batch, heads, queries, keys]", "(E9)")))
-    return failure();
-  if (!typeOf(getOutput()).getElementType().isF32())
-    return emitOpError() << "result 0 is " << getOutput().getType() << ", but scores are of f32; write f32 (E9)";
-  if (typeOf(getTable()).getDimSize(1) == 0)
-    return emitOpError("has a table of no distance; give at least one (E9)");
-  return verifyExtents(*this);
-}
-
 } // namespace attn
 
 #include "attn/Dialect/Attn/IR/AttnStepEnums.cpp.inc"

@@ -47,8 +47,9 @@ const PredicateForm *findForm(llvm::ArrayRef<PredicateForm> forms, llvm::StringR
 /// Nothing where the rank does not fit.
 std::optional<llvm::StringRef> leadingPlaces(const PredicateForm &form, int64_t rank);
 
-/// Parses a mask in short form, from behind the opening to behind the closing parenthesis, into the empty `region`.
-mlir::ParseResult parseMaskSugar(mlir::OpAsmParser &parser, mlir::Region &region);
+/// Parses a mask in short form, from behind the opening to behind the closing parenthesis, into the empty `region`;
+/// `counted`: the region yields what the outermost `or`s join, each for itself.
+mlir::ParseResult parseMaskSugar(mlir::OpAsmParser &parser, mlir::Region &region, bool counted);
 
 /// Prints the region in short form, in parentheses; false, with nothing printed, where it has none.
 bool printMaskSugar(mlir::OpAsmPrinter &printer, mlir::Region &region);

@@ -39,6 +39,8 @@ public:
 
   /// A mask and the parenthesis that closes it.
   ParseResult parseToClose(Value &mask);
+  /// The same, each part of an `or` for itself.
+  ParseResult parseMembersToClose(SmallVectorImpl<Value> &members);
 
 private:
   using Rule = ParseResult (SugarParser::*)(Value &);
@@ -58,6 +60,7 @@ private:
     return success();
   }
 
+  ParseResult close();
   ParseResult parseMask(Value &mask) { return parseChain<arith::OrIOp>("or", &SugarParser::parseAndTerm, mask); }
   ParseResult parseAndTerm(Value &mask) { return parseChain<arith::AndIOp>("and", &SugarParser::parseTerm, mask); }
 
@@ -87,9 +90,17 @@ private:
 };
 } // namespace
 
-ParseResult SugarParser::parseToClose(Value &mask) {
-  if (parseMask(mask))
-    return failure();
+ParseResult SugarParser::parseToClose(Value &mask) { return failure(parseMask(mask) || close()); }
+
+ParseResult SugarParser::parseMembersToClose(SmallVectorImpl<Value> &members) {
+  do {
+    if (parseAndTerm(members.emplace_back()))
+      return failure();
+  } while (succeeded(parser.parseOptionalKeyword("or")));
+  return close();
+}
+
+ParseResult SugarParser::close() {
   SMLoc loc = parser.getCurrentLocation();
   if (succeeded(parser.parseOptionalRParen()))
     return success();
@@ -329,16 +340,17 @@ ParseResult SugarParser::parseList(const Twine &requirement, SmallVectorImpl<int
   return success();
 }
 
-ParseResult attn::parseMaskSugar(OpAsmParser &parser, Region &region) {
+ParseResult attn::parseMaskSugar(OpAsmParser &parser, Region &region, bool counted) {
   Location loc = parser.getEncodedSourceLoc(parser.getCurrentLocation());
   Block *block = &region.emplaceBlock();
   for (int i = 0; i < 4; ++i)
     block->addArgument(parser.getBuilder().getIndexType(), loc);
-  Value mask;
-  if (SugarParser(parser, block).parseToClose(mask))
+  SmallVector<Value, 1> members;
+  SugarParser sugar(parser, block);
+  if (counted ? sugar.parseMembersToClose(members) : sugar.parseToClose(members.emplace_back()))
     return failure();
   OpBuilder builder(parser.getContext());
   builder.setInsertionPointToEnd(block);
-  YieldOp::create(builder, loc, mask);
+  YieldOp::create(builder, loc, ValueRange(members));
   return success();
 }

@@ -48,14 +48,20 @@ class TermReader {
 public:
   explicit TermReader(Block &block) : block(block) {}
 
-  /// The whole block as one term.
-  std::optional<Term> read() {
+  /// The whole block as a term for each value that it yields; none where it has no short form.
+  std::vector<Term> read() {
     auto yield = dyn_cast<YieldOp>(block.getTerminator());
     if (!yield || !take(yield))
-      return std::nullopt;
-    std::optional<Term> term = readTerm(yield.getValue());
+      return {};
+    std::vector<Term> terms;
+    for (Value member : yield.getValues()) {
+      std::optional<Term> term = readTerm(member);
+      if (!term)
+        return {};
+      terms.push_back(std::move(*term));
+    }
     bool complete = taken.size() == block.getOperations().size();
-    return complete ? term : std::nullopt;
+    return complete ? terms : std::vector<Term>();
   }
 
 private:
@@ -193,6 +199,14 @@ public:
       p << ')';
   }
 
+  /// What is counted: an `or` among the parts stands in parentheses.
+  void printMembers(ArrayRef<Term> members) {
+    for (auto [number, member] : llvm::enumerate(members)) {
+      p << (number ? " or " : "");
+      printPart(member, members.size() > 1 && !isClosed(member) && isa<arith::OrIOp>(member.op));
+    }
+  }
+
 private:
   /// blocked(...) and predicates bind by themselves.
   bool isClosed(const Term &term) {
@@ -253,11 +267,11 @@ private:
 } // namespace
 
 bool attn::printMaskSugar(OpAsmPrinter &printer, Region &region) {
-  std::optional<Term> term = TermReader(region.front()).read();
-  if (!term)
+  std::vector<Term> terms = TermReader(region.front()).read();
+  if (terms.empty())
     return false;
-  printer << '(';
-  TermPrinter(printer).print(*term);
+  printer << (terms.size() > 1 ? " counted(" : "(");
+  TermPrinter(printer).printMembers(terms);
   printer << ')';
   return true;
 }

@@ -40,6 +40,38 @@ static LogicalResult verifyEqual(AttentionOp op, StringRef what, Extent a, Exten
                           << b.dim << " of " << b.type << "); make them equal " << constraint;
 }
 
+/// What stands in place of query and key.
+static LogicalResult verifyScores(AttentionOp op) {
+  Value scores = op.getScores();
+  if (!scores && op.getQuery() && op.getKey())
+    return success();
+  if (!scores || op.getQuery() || op.getKey() || op.getTable() || op.getBias())
+    return op.emitOpError("takes query and key, perhaps with relative, or scores in place of all these (A20)");
+  auto type = cast<RankedTensorType>(scores.getType());
+  int64_t rank = type.getRank();
+  Type element = type.getElementType();
+  if (rank != 3 && rank != 4)
+    return op.emitOpError()
+           << "scores must have rank 4, [batch, heads, queries, keys], or 3, the same for all batches, "
+           << "but " << type << " has rank " << rank << "; reshape them (A20)";
+  if (!element.isF32() && !element.isF16() && !element.isBF16())
+    return op.emitOpError() << "scores have elements of type " << element << "; convert them to f32, f16 or bf16 (A20)";
+  return success();
+}
+
+/// Ranks are right already.
+static LogicalResult verifyScoreExtents(AttentionOp op) {
+  if (!op.getScores())
+    return success();
+  auto type = cast<RankedTensorType>(op.getScores().getType());
+  unsigned first = type.getRank() - 3;
+  RankedTensorType out = op.getOutputType(), v = op.getValueType();
+  return failure((first && failed(verifyEqual(op, "batch", {"scores", type, 0}, {"value", v, Batch}, "(A20)"))) ||
+                 failed(verifyEqual(op, "heads", {"scores", type, first}, {"output", out, Heads}, "(A20)")) ||
+                 failed(verifyEqual(op, "queries", {"scores", type, first + 1}, {"output", out, Tokens}, "(A20)")) ||
+                 failed(verifyEqual(op, "keys", {"scores", type, first + 2}, {"value", v, Tokens}, "(A20)")));
+}
+
 static LogicalResult verifyRanks(AttentionOp op) {
   for (auto [name, type] : {std::pair<StringRef, RankedTensorType>("query", op.getQueryType()),
                             {"key", op.getKeyType()},
@@ -52,14 +84,15 @@ static LogicalResult verifyRanks(AttentionOp op) {
 
 static LogicalResult verifyElementTypes(AttentionOp op) {
   Type element = op.getQueryType().getElementType();
+  StringRef first = op.getScores() ? "output" : "query";
   if (!element.isF32() && !element.isF16() && !element.isBF16())
-    return op.emitOpError() << "query has elements of type " << element << "; convert it to f32, f16 or bf16 (A2)";
+    return op.emitOpError() << first << " has elements of type " << element << "; convert it to f32, f16 or bf16 (A2)";
   for (auto [name, type] : {std::pair<StringRef, RankedTensorType>("key", op.getKeyType()),
                             {"value", op.getValueType()},
                             {"output", op.getOutputType()}})
     if (type.getElementType() != element)
-      return op.emitOpError() << name << " has elements of type " << type.getElementType() << " where query has "
-                              << element << "; convert one of them (A2)";
+      return op.emitOpError() << name << " has elements of type " << type.getElementType() << " where " << first
+                              << " has " << element << "; convert one of them (A2)";
   return success();
 }
 
@@ -69,7 +102,7 @@ static LogicalResult verifyInputs(AttentionOp op) {
       failed(verifyEqual(op, "batch", {"query", q, Batch}, {"value", v, Batch}, "(A3)")) ||
       failed(verifyEqual(op, "heads", {"key", k, Heads}, {"value", v, Heads}, "(A3)")) ||
       failed(verifyEqual(op, "number of keys", {"key", k, Tokens}, {"value", v, Tokens}, "(A3)")) ||
-      failed(verifyEqual(op, "head_dim", {"query", q, Features}, {"key", k, Features}, "(A3)")))
+      (!op.getScores() && failed(verifyEqual(op, "head_dim", {"query", q, Features}, {"key", k, Features}, "(A3)"))))
     return failure();
   int64_t heads = q.getDimSize(Heads), keyHeads = k.getDimSize(Heads);
   if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(keyHeads) || (keyHeads > 0 && heads % keyHeads == 0))
@@ -121,6 +154,28 @@ static LogicalResult verifyJoined(AttentionOp op) {
   return success();
 }
 
+static LogicalResult verifyRelative(AttentionOp op) {
+  if (op.getBias() && !op.getTable())
+    return op.emitOpError("has a bias of distances without their table; give both (A18)");
+  RankedTensorType q = op.getQueryType();
+  for (auto [name, tensor, rank, dims] :
+       {std::tuple<StringRef, Value, int64_t, StringRef>("table", op.getTable(), 3, "[heads, distances, head_dim]"),
+        {"bias", op.getBias(), 2, "[heads, head_dim]"}}) {
+    if (!tensor)
+      continue;
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (type.getRank() != rank || type.getElementType() != q.getElementType())
+      return op.emitOpError() << name << " of relative must be a tensor " << dims << " of " << q.getElementType()
+                              << ", as query, not " << type << " (A18)";
+    if (failed(verifyEqual(op, "heads", {name, type, 0}, {"query", q, Heads}, "(A18)")) ||
+        failed(verifyEqual(op, "head_dim", {name, type, unsigned(rank) - 1}, {"query", q, Features}, "(A18)")))
+      return failure();
+  }
+  if (op.getTable() && cast<RankedTensorType>(op.getTable().getType()).getDimSize(1) == 0)
+    return op.emitOpError("table of relative has no distance; give it one (A18)");
+  return success();
+}
+
 static LogicalResult verifyNormalizer(AttentionOp op) {
   if (op.getSink()) {
     auto sink = cast<RankedTensorType>(op.getSink().getType());
@@ -154,8 +209,9 @@ static LogicalResult verifyLimits(AttentionOp op) {
 }
 
 LogicalResult AttentionOp::verify() {
-  return failure(failed(verifyRanks(*this)) || failed(verifyElementTypes(*this)) || failed(verifyInputs(*this)) ||
-                 failed(verifyResults(*this)) || failed(verifyJoined(*this)) || failed(verifyNormalizer(*this)) ||
+  return failure(failed(verifyScores(*this)) || failed(verifyRanks(*this)) || failed(verifyElementTypes(*this)) ||
+                 failed(verifyInputs(*this)) || failed(verifyResults(*this)) || failed(verifyScoreExtents(*this)) ||
+                 failed(verifyJoined(*this)) || failed(verifyNormalizer(*this)) || failed(verifyRelative(*this)) ||
                  failed(verifyLimits(*this)));
 }
 
@@ -199,9 +255,17 @@ static LogicalResult verifySignature(AttentionOp op, Block &block, const RegionR
   auto yield = dyn_cast<YieldOp>(block.back());
   if (!yield)
     return block.back().emitOpError() << "cannot end a " << rules.name << " region; end it with attn.yield (A10)";
-  if (yield.getValue().getType() != rules.yields)
-    return yield.emitOpError() << "must yield " << rules.yields << " from a " << rules.name << " region, not "
-                               << yield.getValue().getType() << " (A10)";
+  if (yield.getValues().empty() || (yield.getValues().size() > 1 && !rules.predicates))
+    return yield.emitOpError() << "must yield one value from a " << rules.name << " region, not "
+                               << yield.getValues().size() << " (A10)";
+  for (Type type : yield.getValues().getTypes())
+    if (type != rules.yields)
+      return yield.emitOpError() << "must yield " << rules.yields << " from a " << rules.name << " region, not " << type
+                                 << " (A10)";
+  if (yield.getValues().size() > 1 && !op.isSoftmax())
+    return yield.emitOpError() << "counts " << yield.getValues().size() << " conditions with normalizer("
+                               << stringifyNormalizer(op.getNormalizer()) << "), but only a softmax counts; join them "
+                               << "by 'or' (A19)";
   return success();
 }
 

@@ -55,11 +55,6 @@ StepWork MergeOp::getWork(ExtentGetter extent) {
   return count.all(*this, 2 * count.elements(getOutputs()) + 4 * count.elements(getLses()));
 }
 
-StepWork RelativeScoresOp::getWork(ExtentGetter extent) {
-  Counter count(extent);
-  return count.some(*this, {getQuery(), getTable()}, 2 * count.elements(getOutput()) * count.dim(getQuery(), 3));
-}
-
 StepWork ComputeOp::getWork(ExtentGetter extent) {
   Counter count(extent);
   int64_t operations = llvm::range_size(getBody().front().without_terminator());

@@ -147,14 +147,16 @@ bool attn::tile::agree(Type tensor, Type memref) {
 static attn::AttentionTensors tensorsOf(LaunchOp op) {
   OperandRange inputs = op.getInputs();
   ResultRange outputs = op.getOutputs();
-  attn::AttentionTensors tensors{inputs[0],
-                                 inputs[1],
+  std::optional<uint64_t> scores = op.getScores();
+  attn::AttentionTensors tensors{scores ? Value() : inputs[0],
+                                 scores ? Value() : inputs[1],
                                  inputs[2],
                                  outputs[0],
                                  outputs.size() > 1 ? Value(outputs[1]) : Value(),
                                  op.getJoinedOutput(),
                                  op.getJoinedLse(),
-                                 {}};
+                                 {},
+                                 scores ? inputs[*scores] : Value()};
   for (int64_t input : op.getPerHead().value_or(ArrayRef<int64_t>()))
     tensors.perHead.push_back(inputs[input]);
   return tensors;
@@ -188,6 +190,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
         cast<RankedTensorType>(getInputs()[input].getType()).getRank() < 1)
       return emitOpError() << "per_head names input " << input
                            << ", which is no captured tensor with a first dimension (T8)";
+  if (std::optional<uint64_t> input = getScores(); input && (*input < 3 || *input >= getInputs().size()))
+    return emitOpError() << "scores are input " << *input << ", which is no captured tensor (T8)";
   for (auto [tensor, memref] : llvm::zip(tensors, memrefs))
     if (!agree(tensor, memref))
       return emitOpError() << tensor << " cannot be " << memref << ", which the task of " << getKernelAttr()

@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace attn::tile;
 
-static bool onlyReads(Operation *op) { return isa<ScoreOp, CheckOp>(op); }
+static bool onlyReads(Operation *op) { return isa<ScoreOp, ReadOp, RelativeOp, CheckOp>(op); }
 
 /// Whether `op` may run after `update`, of which it is no part.
 static bool isBehind(Operation *op, Operation *update) {

@@ -28,7 +28,7 @@ LogicalResult StateType::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
   if (queries < 1)
     return emitError() << "a state of " << queries << " queries holds nothing; give it at least 1 (T2)";
   for (auto [name, extent] : {std::pair("dim", dim), {"valueDim", valueDim}})
-    if (extent < 1 && extent != -1)
+    if (extent < (name == StringRef("dim") ? 0 : 1) && extent != -1)
       return emitError() << name << " is " << extent
                          << "; it must be at least 1, or -1 where it is known at run time (T2)";
   return success();
@@ -126,6 +126,33 @@ LogicalResult ScoreOp::verify() {
                  failed(verifyStateUses(*this)));
 }
 
+LogicalResult ReadOp::verify() {
+  auto type = cast<MemRefType>(getScores().getType());
+  Type element = type.getElementType();
+  bool shaped = type.getRank() == 2 || (type.getRank() == 3 && !type.isDynamicDim(0));
+  if (!shaped || (!element.isF32() && !element.isF16() && !element.isBF16()))
+    return emitOpError()
+           << "scores must be a memref of rank 2, or 3 with a static number of heads, of f32, f16 or bf16, "
+           << "not " << type << " (T26)";
+  return failure(failed(verifyQueries(*this, getTile().getType(), getState().getType())) ||
+                 failed(verifyStateUses(*this)));
+}
+
+LogicalResult RelativeOp::verify() {
+  auto check = [&](StringRef name, Value memref, int64_t rank) -> LogicalResult {
+    auto type = cast<MemRefType>(memref.getType());
+    Type element = type.getElementType();
+    if (type.getRank() == rank && (element.isF32() || element.isF16() || element.isBF16()))
+      return success();
+    return emitOpError() << name << " must be a memref of rank " << rank << " of f32, f16 or bf16, not " << type
+                         << " (T25)";
+  };
+  return failure(failed(check("table", getTable(), 3)) || (getBias() && failed(check("bias", getBias(), 2))) ||
+                 failed(verifyPositive(*this, "step", getStep())) || failed(verifyPositive(*this, "pack", getPack())) ||
+                 failed(verifyQueries(*this, getTile().getType(), getState().getType())) ||
+                 failed(verifyStateUses(*this)));
+}
+
 LogicalResult SoftmaxOp::verify() {
   return failure(failed(verifyQueries(*this, getScores().getType(), getState().getType())) ||
                  failed(verifyStateUses(*this)));
@@ -151,8 +178,13 @@ LogicalResult FetchOp::verify() {
 
 LogicalResult StartOp::verify() {
   StateType state = getState().getType();
-  return failure(failed(verifySlot(*this, "query", getQuery().getType(), state.getQueries(), state.getDim())) ||
-                 failed(verifyStateUses(*this)));
+  if (!getQuery() != (state.getDim() == 0))
+    return emitOpError() << (getQuery() ? "has queries, but its state has dim 0"
+                                        : "has no queries, but its state has some")
+                         << "; make both agree (T19)";
+  return failure(
+      (getQuery() && failed(verifySlot(*this, "query", getQuery().getType(), state.getQueries(), state.getDim()))) ||
+      failed(verifyStateUses(*this)));
 }
 
 LogicalResult SinkOp::verify() {

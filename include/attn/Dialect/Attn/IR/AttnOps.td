@@ -63,6 +63,19 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `sink(%s)` adds exp(s[h]) to the sum of weights, the logit of a key of its own whose value is 0; a logit of 0 is the "softmax off
     by one". `normalizer(sigmoid)` and `normalizer(none)` make weights 1 / (1 + exp(-s[j])) and s[j], and nothing is divided.
 
+    A mask that yields several i1 counts: a key weighs as often as there are such that hold, so that one that two patterns select is there
+    twice, as it is where their keys are gathered side by side. `mask counted(a or b)` is the short form.
+
+    `relative(%table, %bias)` adds a product with the distance, sum_d (query[b, h, r, d] + bias[h, d]) * table[h, i - j, d], to the one
+    with the key, before the scale (Transformer-XL). A distance outside the table takes the nearest of it; bias may be left out.
+
+    `scores(%s)` stands in place of query and key where scores are no products (Synthesizer): s[j] = score(scale * scores[b, h, r, j], ...),
+    with a scale of 1 by default. They may be the same for all batches, [Hq, N, M].
+
+    ```mlir
+    %o = attn.attention scores(%s), %v mask(causal) : tensor<?x?x?x?xf32>, !t -> !t
+    ```
+
     Numerics: products, softmax and sums in f32 whatever the element type. A masked key takes no part, not even by a NaN in its
     row. A score of -inf counts as masked, +inf as the largest finite number. A row that keeps nothing gives output 0 and lse -inf.
 
@@ -76,19 +89,24 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     - A7: head_dim (D and Dv) is dynamic or 1 to 576; N and M are below 2^31
     - A8: scale is finite
     - A9: the mask block has the arguments (index, index, index, index), the score block (f32, index, index, index, index)
-    - A10: the mask block ends with an attn.yield of one i1, the score block with one f32
+    - A10: the mask block ends with an attn.yield of one i1, or of those that are counted, the score block with one f32
     - A11: mask and score hold only the ops of their allowed set, on scalars: integers of up to 64 bits, index, f16, bf16, f32, f64
     - A12: a value from outside is a captured tensor, read by tensor.extract, tensor.dim or a predicate, or a scalar constant
     - A13: captured tensors are ranked, of such scalars
     - A15: what is joined has the types of output and lse
     - A16: sink is [Hq] of query, in f32
     - A17: only a softmax has a log-sum-exp: with another normalizer there is no lse, and nothing is joined and no sink added
+    - A18: of relative, table is [Hq, distances, D] and bias [Hq, D] of query, in its element type; there is a distance
+    - A19: only a softmax counts how often a key is kept
+    - A20: scores are [B, Hq, N, M] or [Hq, N, M] of f32, f16 or bf16, and there are neither query and key nor products with distances
 
     Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
   }];
   let arguments = (ins
-    AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+    Optional<AnyRankedTensor>:$query, Optional<AnyRankedTensor>:$key, AnyRankedTensor:$value,
     Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse, Optional<AnyRankedTensor>:$sink,
+    Optional<AnyRankedTensor>:$table, Optional<AnyRankedTensor>:$bias,
+    Optional<AnyRankedTensor>:$scores,
     OptionalAttr<Attn_ScaleAttr>:$scale,
     DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer,
     DefaultValuedAttr<Attn_AlignAttr, "::attn::Align::TopLeft">:$align,
@@ -107,12 +125,20 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     /// The block of the mask or score region; null where there is none.
     ::mlir::Block *getMaskBlock() { return getMask().empty() ? nullptr : &getMask().front(); }
     ::mlir::Block *getScoreBlock() { return getScore().empty() ? nullptr : &getScore().front(); }
-    /// What the mask (i1) or score (f32) region yields; null where there is none.
-    ::mlir::Value getMaskResult();
+    /// What the mask region yields, the i1 of which a key is kept as often as they hold; empty where there is none.
+    ::mlir::ValueRange getMaskMembers();
+    /// Are there several?
+    bool isCounted() { return getMaskMembers().size() > 1; }
+    /// What the score region yields; null where there is none.
     ::mlir::Value getScoreResult();
 
-    ::mlir::RankedTensorType getQueryType() { return ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType()); }
-    ::mlir::RankedTensorType getKeyType() { return ::llvm::cast<::mlir::RankedTensorType>(getKey().getType()); }
+    /// Tensors [B, Hq, N, ...] and [B, Hkv, M, ...]: query and key, or what stands for them where there are scores.
+    ::mlir::Value getQueryRows() { return getScores() ? ::mlir::Value(getOutput()) : ::mlir::Value(getQuery()); }
+    ::mlir::Value getKeyRows() { return getScores() ? ::mlir::Value(getValue()) : ::mlir::Value(getKey()); }
+    ::mlir::RankedTensorType getQueryType() { return ::llvm::cast<::mlir::RankedTensorType>(getQueryRows().getType()); }
+    ::mlir::RankedTensorType getKeyType() { return ::llvm::cast<::mlir::RankedTensorType>(getKeyRows().getType()); }
+    /// 0 where there are no products; dynamic where run time knows it.
+    int64_t getHeadDim() { return getScores() ? 0 : getQueryType().getShape().back(); }
     ::mlir::RankedTensorType getValueType() { return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()); }
     ::mlir::RankedTensorType getOutputType() { return ::llvm::cast<::mlir::RankedTensorType>(getOutput().getType()); }
 
@@ -126,9 +152,10 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, HasParent<"::attn::AttentionOp">]> {
   let summary = "Ends a mask or score region with its value";
-  let description = "Of a mask: whether the pair is kept, i1. Of a score region: the score, f32 (A10).";
-  let arguments = (ins AnyType:$value);
-  let assemblyFormat = "$value attr-dict `:` type($value)";
+  let description = "Of a mask: whether the pair is kept, i1, or several to be counted. Of a score region: the score, f32 (A10).";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$value), [{ build($_builder, $_state, ::mlir::ValueRange(value)); }]>];
 }
 
 #endif // ATTN_DIALECT_ATTN_IR_ATTNOPS_TD

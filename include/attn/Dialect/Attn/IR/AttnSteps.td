@@ -86,30 +86,6 @@ def Attn_MergeOp : Attn_Step<"merge"> {
   }];
 }
 
-def Attn_RelativeScoresOp : Attn_Step<"relative_scores"> {
-  let summary = "The scores of distances";
-  let description = [{
-    ```
-    output[b, h, i, j] = sum_d query[b, h, i, d] * table[h, t, d],  t = i + M - N - j, the distance, taken to the nearest of [0, L)
-    ```
-
-    Query i stands at position i + M - N, so the last one at the last key. A score region captures the output and adds it; it is memory
-    of N x M numbers a head.
-
-    Shapes: query [B, H, N, D], key [B, H, M, D] (its extents alone are read), table [H, L, D] with L at least 1, output
-    [B, H, N, M] in f32.
-
-    Constraints
-    - E1, E2
-    - E9: query and key have rank 4, table rank 3, output rank 4 of f32
-
-    Source: Dai et al., Transformer-XL (2019).
-  }];
-  let arguments = (ins Attn_Numbers:$query, Attn_Numbers:$key, Attn_Numbers:$table);
-  let results = (outs Attn_Numbers:$output);
-  let assemblyFormat = "$query `,` $key `,` $table attr-dict `:` type($query) `,` type($key) `,` type($table) `->` type($output)";
-}
-
 def Attn_ComputeOp : Attn_Step<"compute", [SingleBlock]> {
   let summary = "Sums over the elements of tensors, in nested loops";
   let description = [{

@@ -60,7 +60,9 @@ struct StepWork {
 /// The tensors of an attention; null where there is none.
 struct AttentionTensors {
   mlir::Value query, key, value, output, lse, joinedOutput, joinedLse;
-  llvm::SmallVector<mlir::Value, 1> perHead; // of query heads in their first dimension
+  llvm::SmallVector<mlir::Value, 3>
+      perHead;        // of query heads in their first dimension, head_dim in a last one behind it
+  mlir::Value scores; // in place of query and key
 
   llvm::SmallVector<ExtentTie> getExtentTies() const;
   llvm::SmallVector<mlir::Value> getContiguous() const;

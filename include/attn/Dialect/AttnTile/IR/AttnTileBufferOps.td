@@ -48,14 +48,14 @@ def AttnTile_StartOp : AttnTile_Op<"start"> {
   let summary = "Start a query tile from queries in a buffer: no key seen yet";
   let description = [{
     The state's reference is -infinity, so the first tile sets it. `scale` brings products to the unit of the state, as in
-    `begin`. Slot 0 of the buffer has to have arrived.
+    `begin`. Slot 0 of the buffer has to have arrived. A state of dim 0 has no queries.
 
     - T19: this buffer, and those of keys and values of `score` and `accumulate`, have the rows of the tile and the columns
       of the state
   }];
-  let arguments = (ins AttnTile_BufferType:$query, F32:$scale);
+  let arguments = (ins Optional<AttnTile_BufferType>:$query, F32:$scale);
   let results = (outs AttnTile_StateType:$state);
-  let assemblyFormat = "$query `scale` `(` $scale `)` attr-dict `:` type($query) `->` type($state)";
+  let assemblyFormat = "(`queries` `(` $query^ `:` type($query) `)`)? `scale` `(` $scale `)` attr-dict `->` type($state)";
   let hasVerifier = 1;
 }
 

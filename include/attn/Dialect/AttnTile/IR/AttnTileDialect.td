@@ -70,7 +70,7 @@ def AttnTile_StateType : AttnTile_Type<"State", "state"> {
     Scores in `sigmoid` and `weight` are natural, but say what a weight is by themselves: such a state has no reference and no sum,
     `finish` divides by nothing, and there are no partial results.
 
-    - T2: a state has at least 1 query; dim and valueDim are at least 1, or -1
+    - T2: a state has at least 1 query; dim is at least 0 (no queries) and valueDim at least 1, or -1
   }];
   let parameters = (ins "int64_t":$queries, "int64_t":$dim, "int64_t":$valueDim, EnumParameter<AttnTile_ScoreUnit>:$unit);
   let assemblyFormat = "`<` $queries `,` $dim `,` $valueDim `,` $unit `>`";

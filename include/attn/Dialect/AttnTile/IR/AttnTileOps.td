@@ -53,17 +53,18 @@ def AttnTile_LaunchOp : AttnTile_Op<"launch", [Pure, AttrSizedOperandSegments, D
     Operands are query, key, value, then the captured tensors in the order of the kernel's task function; results are the
     output and, where asked for, the log-sum-exp. With `join`, an output and a log-sum-exp over other keys take part in the
     softmax: the runtime merges them with the partial results of the tasks. The inputs that `per_head` numbers have the query heads
-    as their first dimension.
+    as their first dimension and head_dim as their last, where that is another one. Input number `scores` stands in place of query and
+    key; these two are then the value once more, and only extents of keys are read of them.
 
     - T8: `kernel` is an attn_tile.kernel; its task function takes memrefs of these inputs and outputs, and one more for each
       of its tables of members
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs,
                        Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse,
-                       OptionalAttr<DenseI64ArrayAttr>:$per_head);
+                       OptionalAttr<DenseI64ArrayAttr>:$per_head, OptionalAttr<I64Attr>:$scores);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` (`per_head` `(` $per_head^ `)`)? (`join` `(` $joinedOutput^ `,` $joinedLse `:` type($joinedOutput) `,` type($joinedLse) `)`)?
+    $kernel `(` $inputs `)` (`per_head` `(` $per_head^ `)`)? (`scores` $scores^)? (`join` `(` $joinedOutput^ `,` $joinedLse `:` type($joinedOutput) `,` type($joinedLse) `)`)?
     attr-dict `:` functional-type($inputs, $outputs)
   }];
 }
@@ -135,6 +136,14 @@ def AttnTile_BeginOp : AttnTile_Op<"begin", [AllTypesMatch<["state", "result"]>]
   let hasVerifier = 1;
 }
 
+def AttnTile_ClearOp : AttnTile_Op<"clear", [AllTypesMatch<["state", "result"]>]> {
+  let summary = "Start a query tile whose scores lie in memory: guess a reference of 0, clear sum and output";
+  let description = "As `begin` for a state of dim 0, which has no queries.";
+  let arguments = (ins AttnTile_StateType:$state);
+  let results = (outs AttnTile_StateType:$result);
+  let assemblyFormat = "$state attr-dict `:` type($state)";
+}
+
 def AttnTile_RestartOp : AttnTile_Op<"restart", [AllTypesMatch<["state", "result"]>]> {
   let summary = "Forget the reference, sum and output of a state, keep its queries";
   let description = [{
@@ -153,6 +162,43 @@ def AttnTile_ScoreOp : AttnTile_Op<"score", [MemoryEffects<[MemRead]>]> {
   let results = (outs AttnTile_TileType:$tile);
   let assemblyFormat = [{
     $state `,` $key `[` $row `]` `rows` `(` $count `)` attr-dict `:` type($state) `,` type($key) `->` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+def AttnTile_ReadOp : AttnTile_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "Scores that lie in memory, in place of products, in the unit of the state";
+  let description = [{
+    The score of query row r and key row c of the tile is `scores[query + r, key + c]`, the nearest element, times `scale`. Of scores of
+    rank 3, heads x rows x keys, row r of the tile is row `query` + r div heads of head r mod heads.
+
+    - T26: scores are a memref of rank 2 or 3 of f32, f16 or bf16, of a static number of heads
+  }];
+  let arguments = (ins AttnTile_StateType:$state, AnyMemRef:$scores, Index:$query, Index:$key, Index:$count, F32:$scale);
+  let results = (outs AttnTile_TileType:$tile);
+  let assemblyFormat = [{
+    $state `,` $scores `[` $query `,` $key `]` `rows` `(` $count `)` `scale` `(` $scale `)` attr-dict
+    `:` type($state) `,` type($scores) `->` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+def AttnTile_RelativeOp : AttnTile_Op<"relative", [MemoryEffects<[MemRead]>, AttrSizedOperandSegments, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "Add products of queries with rows of distances, in the unit of the state";
+  let description = [{
+    Query row r and key row c of the tile are `distance` + (r - c) * step apart; the row of that distance, or the nearest of `table`, is
+    multiplied with the query, plus `bias`, of the head, and with `scale` as `begin` and `start` take it. Where queries lie in a buffer
+    it is `query`, and with `pack` = p row r is query r div p of head `head` + r mod p.
+
+    - T25: table is a memref heads x distances x dim, bias heads x dim, of f32, f16 or bf16
+  }];
+  let arguments = (ins AttnTile_TileType:$tile, AttnTile_StateType:$state, Optional<AttnTile_BufferType>:$query,
+                       AnyMemRef:$table, Optional<AnyMemRef>:$bias, Index:$head, Index:$distance, I64Attr:$step, F32:$scale,
+                       DefaultValuedAttr<I64Attr, "1">:$pack);
+  let results = (outs AttnTile_TileType:$result);
+  let assemblyFormat = [{
+    $tile `,` $state (`query` `(` $query^ `:` type($query) `)`)? `,` $table `[` $head `,` $distance `]` `step` $step
+    (`bias` `(` $bias^ `:` type($bias) `)`)? `scale` `(` $scale `)` attr-dict `:` type($tile) `,` type($state) `,` type($table)
   }];
   let hasVerifier = 1;
 }
