@@ -6,6 +6,8 @@ from collections import namedtuple
 
 Curve = namedtuple("Curve", "name points")  # points: (x, y), both above 0
 
+Bar = namedtuple("Bar", "group name value")  # value above 0
+
 COLOURS = ("#1d4f7c", "#c8600f", "#3c8d40", "#8a4fa3", "#b8312f", "#6f7d2c", "#2a9d9d", "#555555", "#d79a00", "#a0522d")
 WIDTH, HEIGHT = 960, 620
 LEFT, RIGHT, TOP, BOTTOM = 80, 290, 50, 60
@@ -67,4 +69,39 @@ def log_log_plot(curves, x_title, y_title, title):
         out.append(f'<path d="M{end[0]:.1f} {end[1]:.1f}L{WIDTH - RIGHT + 24} {label:.1f}" stroke="{colour}" stroke-width="0.7" '
                    'fill="none" opacity="0.6"/>')
         text(WIDTH - RIGHT + 28, label + 4, curve.name, "start", colour)
+    return "\n".join(out + ["</svg>", ""])
+
+
+def bar_chart(bars, title):
+    """Bars over a logarithmic axis, by group, with a line at 1; a colour for each name."""
+    groups = list(dict.fromkeys(bar.group for bar in bars))
+    names = list(dict.fromkeys(bar.name for bar in bars))
+    thick, gap, left = 9, 12, 190
+    height = TOP + sum(thick * sum(b.group == g for b in bars) + gap for g in groups) + BOTTOM
+    low = math.floor(math.log2(min(1, *(b.value for b in bars))))
+    high = math.ceil(math.log2(max(1, *(b.value for b in bars))))
+    place = lambda value: left + (math.log2(value) - low) / max(high - low, 1) * (WIDTH - left - 190)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+           'font-family="Inter, \'DejaVu Sans\', Arial, sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+           f'<text x="20" y="26" font-size="16" fill="#222">{html.escape(title)}</text>']
+    for power in range(low, high + 1):
+        x = place(2.0 ** power)
+        out.append(f'<path d="M{x:.1f} {TOP - 8}V{height - BOTTOM}" stroke="{"#444" if power == 0 else "#ddd"}"/>')
+        out.append(f'<text x="{x:.1f}" y="{height - BOTTOM + 18}" text-anchor="middle" fill="#666">{2.0 ** power:g}</text>')
+    y = TOP
+    for group in groups:
+        own = [b for b in bars if b.group == group]
+        out.append(f'<text x="{left - 10}" y="{y + thick * len(own) / 2 + 4:.1f}" text-anchor="end" fill="#222">{html.escape(group)}</text>')
+        for bar in own:
+            a, b = sorted((place(1), place(bar.value)))
+            colour = COLOURS[names.index(bar.name) % len(COLOURS)]
+            out.append(f'<rect x="{a:.1f}" y="{y}" width="{max(b - a, 1):.1f}" height="{thick - 1}" fill="{colour}"/>')
+            out.append(f'<text x="{b + 4:.1f}" y="{y + thick - 1}" font-size="9" fill="#444">{bar.value:.3g}</text>')
+            y += thick
+        y += gap
+    for i, name in enumerate(names):
+        at = TOP + 18 * i
+        out.append(f'<rect x="{WIDTH - 170}" y="{at}" width="12" height="12" fill="{COLOURS[i % len(COLOURS)]}"/>')
+        out.append(f'<text x="{WIDTH - 152}" y="{at + 11}" fill="#222">{html.escape(name)}</text>')
     return "\n".join(out + ["</svg>", ""])

@@ -71,6 +71,32 @@ extern "C" __attribute__((target("amx-tile,amx-bf16"))) double peak_amx() {
   return double(steps * 4 * 16384) / seconds * 1e-9;
 }
 
+// Reads memory and does nothing with it but what keeps the loads.
+#define ATTN_READ(name, isa, width)                                                                                    \
+  __attribute__((target(isa))) static void name(const char *from, int64_t bytes) {                                     \
+    typedef int64_t vector __attribute__((vector_size(width)));                                                        \
+    vector any[4] = {};                                                                                                \
+    for (int64_t at = 0; at + 512 <= bytes; at += 512) {                                                               \
+      _Pragma("clang loop unroll(full)") for (int line = 0; line < 512; line += 64)                                    \
+          __builtin_prefetch(from + at + 4096 + line);                                                                 \
+      _Pragma("clang loop unroll(full)") for (int i = 0; i < 512 / width; ++i) any[i % 4] |=                           \
+          *reinterpret_cast<const vector *>(from + at + i * width);                                                    \
+    }                                                                                                                  \
+    vector sum = any[0] | any[1] | any[2] | any[3];                                                                    \
+    asm volatile("" : : "x"(sum));                                                                                     \
+  }
+ATTN_READ(readAVX512, "avx512f", 64)
+ATTN_READ(readAVX2, "avx2", 32)
+
+// On all OpenMP threads, in parts.
+extern "C" void read_all(const char *from, int64_t bytes) {
+  const bool wide = has_avx512();
+  const int64_t part = 512 << 10;
+#pragma omp parallel for schedule(dynamic)
+  for (int64_t at = 0; at < bytes; at += part)
+    (wide ? readAVX512 : readAVX2)(from + at, bytes - at < part ? bytes - at : part);
+}
+
 // The same numbers as bf16.
 extern "C" void narrow(const float *from, uint16_t *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {

@@ -17,9 +17,10 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import masks
-from common.kernels import host_tensor
+from common.kernels import dl_tensor, host_tensor
 from common.report import Report, median
-from cpu import kernels
+from common.plot import Bar, bar_chart
+from cpu import kernels, peers as other
 
 CASES = {}
 
@@ -51,13 +52,18 @@ class Bench(Report):
             self.sets[n, d] = kernels.Tensors(self.probe, n, d)
         return self.sets[n, d]
 
-    def rounds(self, contestants, seconds=None, clock=time.thread_time):
+    def on_all_cpus(self, threads):
+        """Kernels, too, run on so many threads, anywhere; 1: on the core of this benchmark."""
+        os.sched_setaffinity(0, self.options.all_cpus if threads > 1 else {self.options.cpu})
+        self.openmp.omp_set_num_threads(threads)
+
+    def rounds(self, contestants, seconds=None, clock=time.thread_time, least=7):
         """Times the contestants in turn, again and again: a list of {name: seconds} and the peak beside them."""
         for run in contestants.values():
             run()
         rounds, start = [], time.perf_counter()
         seconds = seconds or (0.5 if self.options.quick else 4.0)
-        while len(rounds) < 7 or (time.perf_counter() - start < seconds and len(rounds) < 400):
+        while len(rounds) < least or (time.perf_counter() - start < seconds and len(rounds) < 400):
             one = {"peak": self.peak()}
             for name, run in contestants.items():
                 begin = clock()
@@ -146,6 +152,37 @@ def bf16(bench):
 
 
 @case
+def decode(bench):
+    """One or a few queries over 32,768 keys, against a loop that reads K and V: 1 is the memory's bandwidth."""
+    keys, key_heads = 32768, 8
+    for d in (64, 128):
+        size = key_heads * keys * d
+        wide = [bench.probe.tensor(n, seed) for seed, n in enumerate((4 * key_heads * d * 4, size, size), 1)]
+        narrow = [bench.probe.tensor((n + 1) // 2, 1) for n in (4 * key_heads * d * 4, size, size)]
+        for x, y, n in zip(wide, narrow, (4 * key_heads * d * 4, size, size)):
+            bench.probe.narrow(x, y, n)
+        out = bench.probe.tensor(4 * key_heads * d * 4, 1)
+        for element, (q, k, v), width in (("f32", wide, 4), ("bf16", narrow, 2)):
+            kernel = bench.compiler.kernel(masks.DENSE, d, element=element)
+            for heads, queries in ((key_heads, 1), (key_heads, 4), (4 * key_heads, 1)):
+                shapes = ((q, heads, queries), (k, key_heads, keys), (v, key_heads, keys), (out, heads, queries))
+                *inputs, output = (dl_tensor(x, (1, h, n, d), element) for x, h, n in shapes)
+
+                def read():
+                    bench.probe.read_all(k, size * width)
+                    bench.probe.read_all(v, size * width)
+
+                for threads in sorted({1, len(bench.options.all_cpus)}):
+                    bench.on_all_cpus(threads)
+                    rounds = bench.rounds({"read": read, "ours": lambda: kernel.run(inputs, output)},
+                                          clock=time.perf_counter if threads > 1 else time.thread_time)
+                    bench.add("decode", type=element, D=d, heads=heads, key_heads=key_heads, N=queries, M=keys, threads=threads,
+                              GB_s=median(rounds, lambda r: 2e-9 * size * width / r["ours"]),
+                              of_read=median(rounds, lambda r: r["read"] / r["ours"]))
+        bench.on_all_cpus(1)
+
+
+@case
 def plan(bench):
     """Time and memory of the plan at 262,144 tokens, against the kernel that follows it (one head)."""
     n, d = 262144, 64
@@ -172,13 +209,12 @@ def threads(bench):
     """Wall time of two threads against one."""
     if len(bench.options.all_cpus) < 2:
         return
-    os.sched_setaffinity(0, bench.options.all_cpus)
-    openmp = bench.openmp
+    bench.on_all_cpus(len(bench.options.all_cpus))
     n, d = 4096, 64
     t = bench.tensors(n, d)
 
     def on(count, kernel, inputs):
-        openmp.omp_set_num_threads(count)
+        bench.openmp.omp_set_num_threads(count)
         kernel.run(inputs, t.output)
 
     for mask in (masks.DENSE, *masks.SPARSE[:2]):
@@ -187,8 +223,7 @@ def threads(bench):
                               clock=time.perf_counter)
         bench.add("threads", mask=mask.name, N=n, D=d, speedup=median(rounds, lambda r: r["one"] / r["two"]),
                   best=min(r["one"] for r in rounds) / min(r["two"] for r in rounds))
-    openmp.omp_set_num_threads(1)
-    os.sched_setaffinity(0, {bench.options.cpu})
+    bench.on_all_cpus(1)
 
 
 @case
@@ -201,6 +236,63 @@ def avx2(bench):
         rounds = bench.rounds({"ours": lambda: kernel.run(t.inputs, t.output), "avx2": bench.probe.peak_avx2})
         work = 100000 * 12 * 8 * 2  # flops of one peak_avx2
         bench.add("avx2", N=n, D=d, of_peak=median(rounds, lambda r: 4.0 * d * n * n / r["ours"] * r["avx2"] / work))
+
+
+def peer_problems(bench, torch, threads):
+    """What the peers are asked for: prefill without and with masks, and one query over a long cache."""
+    types = {"f32": torch.float32, "bf16": torch.bfloat16}
+    captured_types = {"i32": torch.int32, "i8": torch.int8}
+    for element, dtype in types.items():
+        for d in (64, 128):
+            dense = [(masks.DENSE, 2048, 2048), (masks.CAUSAL, 2048, 2048), (masks.DENSE, 1, 32768)]
+            sparse = [(mask, 4096, 4096) for mask in (masks.WINDOW, masks.DOCUMENTS, masks.table_mask(128))]
+            if d == 128 and threads > 1:
+                continue
+            for mask, queries, keys in dense + sparse * (d == 64):
+                heads = 2 if queries > 1 else 4
+                torch.manual_seed(1)
+                q, k, v = (torch.randn(1, heads, n, d).to(dtype) for n in (queries, keys, keys))
+                captured = [torch.tensor(values, dtype=captured_types[kind]).view(shape)
+                            for kind, shape, values in mask.captured(keys)]
+                yield other.Problem(mask, element, heads, queries, keys, d, q, k, v, captured, threads)
+
+
+@case
+def peers(bench):
+    """Time of PyTorch, ONNX Runtime and IREE over ours, by processor time on one thread and wall time on all."""
+    found = other.Peers()
+    bench.add("peers", versions={name: peer.version for name, peer in found.found.items()}, missing=found.missing)
+    if not found.torch:
+        return  # it makes the data of all
+    bars = []
+    for threads in sorted({1, len(bench.options.all_cpus)}):
+        bench.on_all_cpus(threads)
+        for p in peer_problems(bench, found.torch, threads):
+            kernel = bench.compiler.kernel(p.mask, p.d, element=p.element)
+            out = found.torch.empty_like(p.q)
+            *inputs, output = (dl_tensor(x.data_ptr(), tuple(x.shape), p.element) for x in (p.q, p.k, p.v, out))
+            inputs += [host_tensor(*part) for part in p.mask.captured(p.keys)]
+            runs, results, firsts, missing = found.contestants(p)
+            slow = [name for name, seconds in firsts.items() if seconds > 1 and name == "iree"]
+            for name in slow:
+                del runs[name]
+            runs["ours"] = lambda: kernel.run(inputs, output)
+            rounds = bench.rounds(runs, clock=time.perf_counter if threads > 1 else time.thread_time, least=5)
+            name = "decode" if p.queries == 1 else p.mask.name
+            fields = {"threads": threads, "type": p.element, "D": p.d, "pattern": name, "heads": p.heads, "N": p.queries,
+                      "M": p.keys, "ms": 1e3 * median(rounds, lambda r: r["ours"])}
+            for peer in results:
+                seconds = lambda r: firsts[peer] if peer in slow else r[peer]  # seconds a call: one call will do
+                fields[f"{peer}_ms"] = 1e3 * median(rounds, seconds)
+                fields[f"over_{peer}"] = median(rounds, lambda r: seconds(r) / r["ours"])
+                fields[f"difference_{peer}"] = (results[peer].float() - out.float()).abs().max().item()
+            bench.add("peers", **fields, missing=missing)
+            if p.d == 64:
+                bars += [Bar(f"{p.element} {name}", f"{peer}, {threads} thread{'s' * (threads > 1)}", fields[f"over_{peer}"])
+                         for peer in results]
+    bench.on_all_cpus(1)
+    if bench.options.plot:
+        bench.options.plot.write_text(bar_chart(bars, "time over ours, head_dim 64"))
 
 
 @case
@@ -220,6 +312,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=root / "build" / "release")
     parser.add_argument("--ceiling", type=pathlib.Path, help="folder of attn_f32.h, hand-written kernels to compare with")
     parser.add_argument("--json", type=pathlib.Path, help="also write the lines to this file")
+    parser.add_argument("--plot", type=pathlib.Path, help="SVG of the comparison with other programs")
     parser.add_argument("--quick", action="store_true", help="short runs")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the core to run on")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
@@ -229,6 +322,8 @@ def main():
             parser.error(f"no case {name}; there are {', '.join(CASES)}")
     options.all_cpus = os.sched_getaffinity(0)
     os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["KMP_BLOCKTIME"] = "0"  # threads that wait do not take the cores of who is next
+    os.environ["OMP_WAIT_POLICY"] = "passive"
     openmp = kernels.open_openmp()  # before this thread is pinned: its threads take over what they find at the start
     os.sched_setaffinity(0, {options.cpu})
     with tempfile.TemporaryDirectory(prefix="attn-bench-") as folder:
