@@ -28,6 +28,8 @@ def build_probe(folder, ceiling):
     if ceiling:
         i, p = ctypes.c_int, ctypes.c_void_p
         probe.ceiling_f32.argtypes = probe.ceiling_bf16.argtypes = [i, i, ctypes.c_bool, i, p, p, p, p]
+        if hasattr(probe, "ceiling_linear"):
+            probe.ceiling_linear.argtypes = [i, ctypes.c_bool, p, p, p, p]
     return probe
 
 
@@ -54,6 +56,19 @@ class NarrowTensors:
         for wide, narrow in ((tensors.q, self.q), (tensors.k, self.k), (tensors.v, self.v)):
             probe.narrow(wide, narrow, n * d)
         *self.inputs, self.output = (dl_tensor(x, (1, 1, n, d), "bf16") for x in (self.q, self.k, self.v, self.out))
+
+
+class Linear:
+    """Linear attention with features elu(x) + 1, as a mask's spec."""
+
+    def __init__(self, causal):
+        self.causal = causal
+        self.name = "linear causal" if causal else "linear"
+
+    def spec(self, d, element="f32"):
+        t, s, z = f"tensor<?x?x?x{d}x{element}>", f"tensor<?x?x{d}x{d}xf32>", f"tensor<?x?x{d}xf32>"
+        return (f"func.func @f(%q: {t}, %k: {t}, %v: {t}) -> {t} {{\n  %o, %s, %z = attn.linear_attention %q, %k, %v feature(elu_plus_one) normalize "
+                f"{'causal' if self.causal else ''} : {t}, {t}, {t} -> {t}, {s}, {z}\n  return %o : {t}\n}}\n")
 
 
 class Compiler:

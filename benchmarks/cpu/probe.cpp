@@ -188,4 +188,15 @@ extern "C" void ceiling_bf16(int n, int d, bool causal, int window, const uint16
   mask.window = window;
   d == 64 ? ceilingBF16<64>(n, mask, q, k, v, out) : ceilingBF16<128>(n, mask, q, k, v, out);
 }
+
+#if __has_include("linear.cpp")
+namespace linear {
+#include "linear.cpp"
+} // namespace linear
+
+// Linear attention with features elu(x) + 1, D = 64.
+extern "C" void ceiling_linear(int n, bool causal, const float *q, const float *k, const float *v, float *out) {
+  causal ? linear::linear_causal<16>(q, k, v, out, n) : linear::linear_full(q, k, v, out, n);
+}
+#endif
 #endif

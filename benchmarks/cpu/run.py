@@ -227,6 +227,28 @@ def threads(bench):
 
 
 @case
+def linear(bench):
+    """Linear attention: 4 N D^2 as a fraction of the FMA peak, causal over non-causal, and against the kernel written by hand."""
+    d = 64
+    for n in (4096, 16384, 65536):
+        t = bench.tensors(n, d)
+        runs = {causal: bench.compiler.kernel(kernels.Linear(causal), d) for causal in (False, True)}
+        contestants = {causal: lambda kernel=kernel: kernel.run(t.inputs, t.output) for causal, kernel in runs.items()}
+        ceiling = getattr(bench.probe, "ceiling_linear", None) if bench.options.ceiling else None
+        for causal in runs if ceiling else ():
+            contestants["ceiling", causal] = lambda causal=causal: ceiling(n, causal, t.q, t.k, t.v, t.other)
+        rounds = bench.rounds(contestants)
+        for causal in runs:
+            fields = {"N": n, "D": d, "causal": causal, "ns_per_token": 1e9 / n * median(rounds, lambda r: r[causal]),
+                      "of_peak": median(rounds, lambda r: 4.0 * n * d * d / r[causal] * 1e-9 / r["peak"])}
+            if causal:
+                fields["over_non_causal"] = median(rounds, lambda r: r[True] / r[False])
+            if ceiling:
+                fields["of_ceiling"] = median(rounds, lambda r: r["ceiling", causal] / r[causal])
+            bench.add("linear", **fields)
+
+
+@case
 def avx2(bench):
     """The AVX2 form as a fraction of this core's AVX2 FMA peak."""
     n = 2048

@@ -19,8 +19,21 @@ FeatureBlock::FeatureBlock(StepBuilder &s, Value count) : s(s), count(count) {
   panels = known || s.onDevice() ? s.index(1) : s.divide(s.add(count, kWidth - 1), s.index(kWidth));
 }
 
+/// Few whole vectors: code without a loop.
+static std::optional<int64_t> fewVectors(StepBuilder &s, Value count) {
+  std::optional<int64_t> known = getConstantIntValue(count);
+  if (s.onDevice() || !known || *known % s.lanes || *known > 8 * s.lanes)
+    return std::nullopt;
+  return *known / s.lanes;
+}
+
 void FeatureBlock::Panel::forVectors(StepBuilder &s, llvm::function_ref<void(At, int64_t)> body) const {
-  s.forLanes({s.index(0), count, false}, [&](Value f, int64_t lanes) { body({number, f, s.add(from, f)}, lanes); });
+  auto run = [&](Value f, int64_t lanes) { body({number, f, s.add(from, f)}, lanes); };
+  std::optional<int64_t> vectors = fewVectors(s, count);
+  for (int64_t i = 0; vectors && i < *vectors; ++i)
+    run(s.index(i * s.lanes), s.lanes);
+  if (!vectors)
+    s.forLanes({s.index(0), count, false}, run);
 }
 
 void FeatureBlock::Panel::forRows(StepBuilder &s, int64_t block, llvm::function_ref<void(Value, int64_t)> body) const {
@@ -66,10 +79,18 @@ Values FeatureBlock::loop(ValueRange init, llvm::function_ref<Values(At, ValueRa
   });
 }
 
-Value FeatureBlock::sum(llvm::function_ref<Value(At, int64_t)> number) {
-  auto ofPanel = [&](Value panel, Value from, Value size) {
-    return s.sumLanes({s.index(0), size, false},
-                      [&](Value f, int64_t lanes) { return number({panel, f, s.add(from, f)}, lanes); });
+Value FeatureBlock::dot(llvm::function_ref<std::pair<Value, Value>(At, int64_t)> factors) {
+  auto ofPanel = [&](Value panel, Value from, Value size) -> Value {
+    auto at = [&](Value f, int64_t lanes) { return factors({panel, f, s.add(from, f)}, lanes); };
+    std::optional<int64_t> vectors = fewVectors(s, size);
+    if (!vectors || *vectors == 0)
+      return s.dot(size, at, /*inOrder=*/false);
+    Value sum = s.f32(0, s.lanes);
+    for (int64_t i = 0; i < *vectors; ++i) {
+      auto [x, y] = at(s.index(i * s.lanes), s.lanes);
+      sum = s.fma(x, y, sum);
+    }
+    return vector::ReductionOp::create(s.b, s.loc, vector::CombiningKind::ADD, sum, arith::FastMathFlags::reassoc);
   };
   if (getConstantIntValue(panels) == 1)
     return ofPanel(s.index(0), s.index(0), count);
@@ -105,12 +126,22 @@ void FeatureRows::fill(Value batch, Value h, Value token, Value count) {
     features.forPanels([&](FeatureBlock::Panel panel) { fill(panel, batch, h, token, count); });
 }
 
-void FeatureRows::fill(FeatureBlock::Panel panel, Value batch, Value h, Value token, Value count) {
+Values FeatureRows::fill(FeatureBlock::Panel panel, Value batch, Value h, Value token, Value count, Values sums) {
   b = batch, head = h, first = token;
-  s.forEach({s.index(0), count, false}, [&](Value row) {
-    panel.forVectors(s, [&](FeatureBlock::At f, int64_t width) {
-      s.store(make(row, f.feature, width), made, {place(row, f), f.inPanel});
-    });
+  return s.loop(s.index(0), count, sums, [&](Value row, ValueRange carried) {
+    Values next(carried);
+    auto make = [&](FeatureBlock::At f, int64_t width) {
+      Value feature = this->make(row, f.feature, width);
+      s.store(feature, made, {place(row, f), f.inPanel});
+      return feature;
+    };
+    for (auto [i, sum] : llvm::enumerate(next)) {
+      Value f = s.index(i * s.lanes);
+      sum = s.add(sum, make({panel.number, f, s.add(panel.from, f)}, s.lanes));
+    }
+    if (next.empty())
+      panel.forVectors(s, [&](FeatureBlock::At f, int64_t width) { make(f, width); });
+    return next;
   });
 }
 

@@ -33,8 +33,8 @@ public:
   void forPanels(llvm::function_ref<void(Panel)> body);
   void forVectors(llvm::function_ref<void(At, int64_t)> body);
   Values loop(mlir::ValueRange init, llvm::function_ref<Values(At, mlir::ValueRange)> body);
-  /// The sum of number(at, width) over all features.
-  Value sum(llvm::function_ref<Value(At, int64_t)> number);
+  /// The sum of the products of factors(at, width) over all features.
+  Value dot(llvm::function_ref<std::pair<Value, Value>(At, int64_t)> factors);
 
   /// `rows` rows of all features: row r of panel p is at p * rows + r.
   Value allocate(int64_t rows);
@@ -55,7 +55,9 @@ public:
 
   /// Makes the features of `count` tokens from `first` on.
   void fill(Value b, Value head, Value first, Value count);
-  void fill(FeatureBlock::Panel panel, Value b, Value head, Value first, Value count);
+  /// `sums`, of a panel of that many vectors, have the features added.
+  StepBuilder::Values fill(FeatureBlock::Panel panel, Value b, Value head, Value first, Value count,
+                           StepBuilder::Values sums = {});
   Value load(Value row, FeatureBlock::At f, int64_t width);
 
 private:

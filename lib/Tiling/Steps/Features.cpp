@@ -11,9 +11,9 @@ Value buildMap(StepBuilder &s, FeatureKind kind, Value x, int64_t width) {
   switch (kind) {
   case FeatureKind::EluPlusOne:
     // exp(0) + max(x, 0) above 0, exp(x) + 0 below: no branch, and no overflow that is not there.
-    return s.add(s.exp(s.min(x, zero)), s.max(x, zero));
+    return s.add(s.exp(s.atMost(x, zero)), s.atLeast(x, zero));
   case FeatureKind::Relu:
-    return s.max(x, zero);
+    return s.atLeast(x, zero);
   case FeatureKind::Exp:
     return s.exp(x);
   case FeatureKind::Abs:

@@ -90,13 +90,13 @@ public:
                 : s.onDevice() ? 4
                                : 3),
         keys(features, op.getKey(), op.getFeature(), perPass),
-        queries(features, op.getQuery(), op.getFeature(), perPass) {
+        queries(features, op.getQuery(), op.getFeature(), op.getCausal() ? perPass : kQueries) {
     if (!op.getCausal() && !s.onDevice())
       block.emplace(features, op.getKey(), op.getFeature(), kTokens, /*onePanel=*/true);
     if (!op.getNormalize())
       return;
     keySums = features.allocate(perPass + 1);
-    weights = s.allocate(s.index(perPass), 1);
+    weights = s.allocate(s.index(kQueries), 1);
   }
 
   void start() {
@@ -123,9 +123,10 @@ public:
     features.forPanels([&](FeatureBlock::Panel panel) {
       auto body = [&](Value n, ValueRange) {
         Value count = s.min(s.sub(tokens, n), s.index(kTokens));
-        block->fill(panel, b, h, n, count);
         if (op.getNormalize())
-          addKeys(panel, count);
+          fillAndAdd(panel, n, count);
+        else
+          block->fill(panel, b, h, n, count);
         panel.forRows(s, kRows, [&](Value f, int64_t rows) {
           forColumns(s, columns, vectors(), [&](Columns c) { multiply(panel, f, rows, n, count, c); });
         });
@@ -149,7 +150,37 @@ public:
     run(blocked, tokens, 1);
   }
 
-  void passByTokens(bool update, bool read) { pass(perPass, update, read); }
+  void passInOrder() { pass(perPass, /*update=*/true, /*read=*/true); }
+
+  /// What all queries ask of the state behind the last token.
+  void readAll() {
+    if (s.onDevice())
+      return pass(8, /*update=*/false, /*read=*/true);
+    auto ofBlock = [&](Value n, ValueRange) {
+      Value count = s.min(s.sub(tokens, n), s.index(kQueries));
+      s.forEach({s.index(0), group, getConstantIntValue(group) == 1}, [&](Value g) {
+        Value head = s.add(s.mul(h, group), g);
+        queries.fill(b, head, n, count);
+        prefetchNext(op.getQuery(), head, n, kQueries);
+        if (op.getNormalize())
+          weigh(count, /*upToToken=*/false);
+        forColumns(s, columns, vectors(), [&](Columns c) {
+          Value blocked = s.sub(count, s.modulo(count, s.index(perPass)));
+          auto run = [&](Value from, Value to, int64_t together) {
+            auto body = [&](Value row, ValueRange) {
+              runColumns(s.add(n, row), row, together, /*update=*/false, /*read=*/true, head, Value(), c);
+              return Values();
+            };
+            s.loop(from, to, {}, body, together);
+          };
+          run(s.index(0), blocked, perPass);
+          run(blocked, count, 1);
+        });
+      });
+      return Values();
+    };
+    s.loop(s.index(0), tokens, {}, ofBlock, kQueries);
+  }
 
   /// The sums of keys are a result of the unit that has the first columns.
   void finishKeySums() {
@@ -164,17 +195,29 @@ public:
 
 private:
   static constexpr int64_t kTokens = 96; // whose features are in the cache at a time, where there is no order
+  static constexpr int64_t kQueries = 6; // the same, of queries
   static constexpr int64_t kRows = 6;    // of the state, in registers at a time
   int64_t vectors() const { return s.lanes >= 16 ? 4 : 2; }
 
   Value sumRow(FeatureBlock::At f, Value row) { return s.add(s.mul(f.panel, perPass + 1), row); }
 
-  void addKeys(FeatureBlock::Panel panel, Value count) {
+  /// Makes the features of a panel, and adds them up, in registers where they fit.
+  void fillAndAdd(FeatureBlock::Panel panel, Value n, Value count) {
+    Values sums;
+    std::optional<int64_t> known = getConstantIntValue(panel.count);
+    bool fits = known && *known % s.lanes == 0 && *known / s.lanes <= 8;
+    auto place = [&](Value f) { return SmallVector<Value>{sumRow({panel.number, f, Value()}, s.index(0)), f}; };
+    for (int64_t f = 0; fits && f < *known; f += s.lanes)
+      sums.push_back(s.load(keySums, place(s.index(f)), s.lanes));
+    sums = block->fill(panel, b, h, n, count, sums);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      s.store(sum, keySums, place(s.index(i * s.lanes)));
+    if (fits)
+      return;
     panel.forVectors(s, [&](FeatureBlock::At f, int64_t width) {
-      Value row = sumRow(f, s.index(0));
-      Value sum = s.fold(s.index(0), count, s.load(keySums, {row, f.inPanel}, width),
+      Value sum = s.fold(s.index(0), count, s.load(keySums, place(f.inPanel), width),
                          [&](Value t, Value total) { return s.add(total, block->load(t, f, width)); });
-      s.store(sum, keySums, {row, f.inPanel});
+      s.store(sum, keySums, place(f.inPanel));
     });
   }
 
@@ -200,19 +243,24 @@ private:
 
   void runTokens(Value first, int64_t count, bool update, bool read) {
     Value all = s.index(count);
-    if (update)
+    if (update) {
       keys.fill(b, h, first, all);
+      prefetchNext(op.getKey(), h, first, count);
+      prefetchNext(op.getValue(), h, first, count);
+    }
     if (update && op.getNormalize())
       addKeys(first, count);
     auto ofHead = [&](Value g) {
       Value head = s.add(s.mul(h, group), g);
-      if (read)
+      if (read) {
         queries.fill(b, head, first, all);
+        prefetchNext(op.getQuery(), head, first, count);
+      }
       if (read && op.getNormalize())
-        weigh(count, update);
+        weigh(all, update);
       Value last = s.equal(s.add(g, 1), group);
       forColumns(s, columns, update ? 2 : vectors(),
-                 [&](Columns c) { runColumns(first, count, update, read, head, last, c); });
+                 [&](Columns c) { runColumns(first, s.index(0), count, update, read, head, last, c); });
     };
     if (read)
       s.forEach({s.index(0), group, getConstantIntValue(group) == 1}, ofHead);
@@ -223,6 +271,20 @@ private:
         Value end = s.load(keySums, {sumRow(f, all), f.inPanel}, width);
         s.store(end, keySums, {sumRow(f, s.index(0)), f.inPanel});
       });
+  }
+
+  /// The rows of the next tokens: a chunk takes longer than memory, but reads from too many places for it to foresee.
+  void prefetchNext(Value tensor, Value head, Value first, int64_t count) {
+    if (s.onDevice() || count == 1)
+      return;
+    auto type = cast<RankedTensorType>(tensor.getType());
+    int64_t line = 512 / type.getElementTypeBitWidth();
+    bool columnsOnly = tensor == op.getValue();
+    Value from = columnsOnly ? columns.from : s.index(0), to = columnsOnly ? columns.to : s.dim(tensor, 3);
+    s.forEach({s.index(0), s.index(count), false}, [&](Value t) {
+      Value n = s.min(s.add(s.add(first, t), count), s.sub(tokens, s.index(1)));
+      s.loop(from, to, {}, [&](Value at, ValueRange) { return s.prefetch(tensor, {b, head, n, at}), Values(); }, line);
+    });
   }
 
   /// The sums of keys up to each token.
@@ -238,17 +300,18 @@ private:
     });
   }
 
-  void weigh(int64_t count, bool upToToken) {
-    s.forEach({s.index(0), s.index(count), false}, [&](Value t) {
+  void weigh(Value count, bool upToToken) {
+    s.forEach({s.index(0), count, false}, [&](Value t) {
       Value row = upToToken ? s.add(t, 1) : s.index(0);
-      Value weight = features.sum([&](FeatureBlock::At f, int64_t width) {
-        return s.mul(queries.load(t, f, width), s.load(keySums, {sumRow(f, row), f.inPanel}, width));
+      Value weight = features.dot([&](FeatureBlock::At f, int64_t width) {
+        return std::pair(queries.load(t, f, width), s.load(keySums, {sumRow(f, row), f.inPanel}, width));
       });
       s.store(weight, weights, {t, s.index(0)});
     });
   }
 
-  void runColumns(Value first, int64_t count, bool update, bool read, Value head, Value last, Columns c) {
+  /// `count` tokens from `first` on, whose features are in rows from `from` on.
+  void runColumns(Value first, Value from, int64_t count, bool update, bool read, Value head, Value last, Columns c) {
     SmallVector<Value> n, decays;
     SmallVector<Values> values;
     for (int64_t t = 0; t < count; ++t) {
@@ -263,8 +326,8 @@ private:
       SmallVector<Value> factors = update ? decay.ofFeature(decays, n, f.feature) : decays;
       for (int64_t t = 0; t < count; ++t) {
         if (update)
-          take(state, keys.load(s.index(t), f, 1), values[t], factors[t], c);
-        Value q = read ? s.splat(queries.load(s.index(t), f, 1), c.width) : Value();
+          take(state, keys.load(s.add(from, t), f, 1), values[t], factors[t], c);
+        Value q = read ? s.splat(queries.load(s.add(from, t), f, 1), c.width) : Value();
         for (int64_t i = 0; read && i < c.count; ++i)
           sums[t * c.count + i] = s.fma(q, state[i], sums[t * c.count + i]);
       }
@@ -274,7 +337,7 @@ private:
     };
     Values sums = features.loop(read ? zeros(count * c.count, c) : Values(), row);
     for (int64_t t = 0; read && t < count; ++t)
-      finish(n[t], s.index(t), head, ArrayRef<Value>(sums).slice(t * c.count, c.count), c);
+      finish(n[t], s.add(from, t), head, ArrayRef<Value>(sums).slice(t * c.count, c.count), c);
   }
 
   /// A row of the state takes a token.
@@ -301,16 +364,29 @@ private:
         column = s.mul(column, s.f32(scale->convertToFloat(), c.width));
     if (op.getDivide() || op.getNormalize()) {
       Value weight = op.getDivide() ? s.load(op.getDivide(), {b, head, n}) : s.load(weights, {row, s.index(0)});
-      Value empty = s.equal(weight, s.f32(0));
-      // One division for all columns, of numbers whose inverse is no denormal one.
-      Value small = s.select(s.less(s.abs(weight), s.f32(0x1p64f)), s.f32(1), s.f32(0x1p-64f));
-      Value inverse = s.divide(s.f32(1), s.mul(weight, small));
-      for (Value &column : output) {
-        Value quotient = s.mul(s.mul(column, s.splat(small, c.width)), s.splat(inverse, c.width));
-        column = s.select(empty, s.f32(0, c.width), quotient);
-      }
+      output = divide(output, weight, c);
     }
     storeColumns(output, op.getOutput(), head, n, c);
+  }
+
+  /// One division for all columns, where the inverse is neither infinite nor a denormal number.
+  Values divide(const Values &columns, Value weight, Columns c) {
+    Value size = s.abs(weight), usual = s.both(s.less(s.f32(0x1p-126f), size), s.less(size, s.f32(0x1p126f)));
+    auto multiply = [&] {
+      Values quotients(columns);
+      Value inverse = s.splat(s.divide(s.f32(1), weight), c.width);
+      for (Value &column : quotients)
+        column = s.mul(column, inverse);
+      return quotients;
+    };
+    auto divideEach = [&] {
+      Values quotients(columns);
+      Value empty = s.equal(weight, s.f32(0));
+      for (Value &column : quotients)
+        column = s.select(empty, s.f32(0, c.width), s.divide(column, s.splat(weight, c.width)));
+      return quotients;
+    };
+    return s.choose(usual, multiply, divideEach);
   }
 
   Values zeros(int64_t count, Columns c) { return Values(count, s.f32(0, c.width)); }
@@ -349,10 +425,10 @@ void buildLinearAttention(StepBuilder &s, LinearAttentionOp op) {
   StateColumns state(s, op, mine[0].from, mine[1].from, mine[2]);
   state.start();
   if (op.getCausal()) {
-    state.passByTokens(/*update=*/true, /*read=*/true);
+    state.passInOrder();
   } else {
     state.sumUp();
-    state.passByTokens(/*update=*/false, /*read=*/true);
+    state.readAll();
   }
   state.finishKeySums();
 }

@@ -99,12 +99,14 @@ private:
     return s.mul(sum, half);
   }
 
-  /// Directions from `f` on as columns; behind the last, that one again: no maximum changes by it.
+  /// Directions from `f` on as columns, scaled; behind the last, that one again: no maximum changes by it.
   void turn(Value f) {
     s.forEach({s.index(0), s.index(panel()), false}, [&](Value i) {
       Value row = s.min(s.add(f, i), s.sub(count, s.index(1)));
-      s.forEach({s.index(0), dims.count, false},
-                [&](Value d) { s.store(s.load(op.getProjection(), direction(row, d)), turned, {d, i}); });
+      s.forEach({s.index(0), dims.count, false}, [&](Value d) {
+        Value number = s.load(op.getProjection(), direction(row, d));
+        s.store(scale ? s.mul(number, scale) : number, turned, {d, i});
+      });
     });
   }
 
@@ -123,8 +125,6 @@ private:
   }
 
   void finish(Value first, Value f, int64_t n, Values products) {
-    for (Value &product : products)
-      product = scale ? s.mul(product, s.splat(scale, s.lanes)) : product;
     for (int64_t t = 0; t < n; ++t) {
       Value token = s.add(first, t);
       MutableArrayRef<Value> mine = MutableArrayRef(products).slice(t * vectors(), vectors());

@@ -136,6 +136,10 @@ Value StepBuilder::allocate(Value rows, int64_t width) {
   return memref;
 }
 
+void StepBuilder::prefetch(Value tensor, ValueRange at) {
+  memref::PrefetchOp::create(b, loc, memref(tensor), at, /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+}
+
 Value StepBuilder::dim(Value tensor, unsigned d) {
   int64_t known = cast<RankedTensorType>(tensor.getType()).getDimSize(d);
   return known >= 0 ? index(known) : memref::DimOp::create(b, loc, memref(tensor), d).getResult();
@@ -238,13 +242,17 @@ Value StepBuilder::fold(Value from, Value to, Value init, function_ref<Value(Val
 }
 
 Value StepBuilder::choose(Value condition, function_ref<Value()> then, function_ref<Value()> otherwise) {
-  auto yield = [&](function_ref<Value()> value) {
-    return [value](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, value()); };
-  };
-  return scf::IfOp::create(b, loc, condition, yield(then), yield(otherwise)).getResult(0);
+  return choose(condition, [&] { return Values{then()}; }, [&] { return Values{otherwise()}; })[0];
 }
 
-Value StepBuilder::dot(Value extent, function_ref<std::pair<Value, Value>(Value, int64_t)> factors) {
+Values StepBuilder::choose(Value condition, function_ref<Values()> then, function_ref<Values()> otherwise) {
+  auto yield = [&](function_ref<Values()> values) {
+    return [values](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, values()); };
+  };
+  return Values(scf::IfOp::create(b, loc, condition, yield(then), yield(otherwise)).getResults());
+}
+
+Value StepBuilder::dot(Value extent, function_ref<std::pair<Value, Value>(Value, int64_t)> factors, bool inOrder) {
   auto run = [&](Value from, Value to, Value init, int64_t width) {
     auto body = [&](Value d, ValueRange total) {
       auto [x, y] = factors(d, width);
@@ -256,7 +264,8 @@ Value StepBuilder::dot(Value extent, function_ref<std::pair<Value, Value>(Value,
     return run(index(0), extent, f32(0), 1);
   Value vectors = sub(extent, modulo(extent, index(lanes)));
   Value wide = run(index(0), vectors, f32(0, lanes), lanes);
-  Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, wide);
+  Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, wide,
+                                          inOrder ? arith::FastMathFlags::none : arith::FastMathFlags::reassoc);
   return run(vectors, extent, sum, 1);
 }
 

@@ -64,6 +64,8 @@ public:
   /// `width` numbers side by side: an f32 or a vector of them; of integers one index.
   Value load(Value tensor, ValueRange at, int64_t width = 1);
   void store(Value v, Value tensor, ValueRange at);
+  /// The number will be read soon. Not on a GPU.
+  void prefetch(Value tensor, ValueRange at);
   /// Numbers that a unit keeps for itself, rows of `width`; as a tensor to `load` and `store`. Not on a GPU.
   Value allocate(Value rows, int64_t width);
 
@@ -83,6 +85,9 @@ public:
   Value mul(Value x, Value y);
   Value min(Value x, Value y);
   Value max(Value x, Value y); // of numbers: NaN if any is
+  // Of numbers: x if it is NaN, in one instruction where the bound is none.
+  Value atMost(Value x, Value bound) { return select(less(bound, x), bound, x); }
+  Value atLeast(Value x, Value bound) { return select(less(x, bound), bound, x); }
   Value less(Value x, Value y);
   Value equal(Value x, Value y);
   Value add(Value x, int64_t y) { return y == 0 ? x : add(x, index(y)); }
@@ -112,9 +117,12 @@ public:
   Value fold(Value from, Value to, Value init, llvm::function_ref<Value(Value, Value)> body);
   /// One of two values; only what it takes runs.
   Value choose(Value condition, llvm::function_ref<Value()> then, llvm::function_ref<Value()> otherwise);
-  /// The sum over d in [0, extent) of the products of two numbers, vectors of them first.
-  Value dot(Value extent, llvm::function_ref<std::pair<Value, Value>(Value, int64_t)> factors);
+  /// The sum over d in [0, extent) of the products of two numbers, vectors of them first; the lanes of these in order,
+  /// or in the order that is the fastest.
+  Value dot(Value extent, llvm::function_ref<std::pair<Value, Value>(Value, int64_t)> factors, bool inOrder = true);
   void ifThen(Value condition, Body<> then, Body<> otherwise = nullptr);
+  /// Some values; only what makes them runs.
+  Values choose(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
 
 private:
   Value memref(Value tensor);
