@@ -3,6 +3,7 @@
 #include "attn/Register.h"
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Codegen/GPU/Passes.h"
+#include "attn/Conversion/Passes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/AttnTile/IR/AttnTile.h"
 #include "attn/Entry/Passes.h"
@@ -41,6 +42,7 @@ void registerAllExtensions(mlir::DialectRegistry &registry) {
 }
 
 void registerAllPasses() {
+  registerAttnConversionPasses();
   registerAttnSchedulePasses();
   registerAttnTilingPasses();
   registerAttnCodegenCPUPasses();

@@ -3,6 +3,7 @@
 #define ATTN_TOOLS_SPEC_H
 
 #include "Options.h"
+#include "attn/Pipelines/Pipelines.h"
 #include "attn/Register.h"
 #include "attn/Support/Errors.h"
 #include "attn/Support/Names.h"
@@ -49,7 +50,7 @@ inline llvm::Error withSpec(const SpecOptions &options, llvm::function_ref<llvm:
     return mlir::failure(); // the handler above tells it
   });
   mlir::OwningOpRef<mlir::ModuleOp> module = parseSpec(source, context.get());
-  if (!module)
+  if (!module || mlir::failed(convertToAttn(*module)))
     return toldAlready();
   if (llvm::Error error = use(*module))
     return error;

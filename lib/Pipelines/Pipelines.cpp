@@ -4,6 +4,7 @@
 
 #include "attn/Codegen/CPU/Passes.h"
 #include "attn/Codegen/GPU/Passes.h"
+#include "attn/Conversion/Passes.h"
 #include "attn/Entry/Passes.h"
 #include "attn/Schedule/Passes.h"
 #include "attn/Support/Names.h"
@@ -20,6 +21,12 @@
 using namespace mlir;
 
 namespace attn {
+
+LogicalResult convertToAttn(ModuleOp spec) {
+  PassManager pm(spec.getContext());
+  pm.addPass(createConvertLinalgToAttn());
+  return pm.run(spec);
+}
 
 void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
   SelectScheduleOptions select;
@@ -132,6 +139,7 @@ static void buildToGPU(OpPassManager &pm, const GPUPipelineOptions &given) {
   FailureOr<GPUModel> gpu = GPUModel::get(given.chip, error);
   options.gpu = succeeded(gpu) ? *gpu : GPUModel();
   options.gpu->chip = given.chip; // where it is unknown, attn-select-schedule says which are known
+  pm.addPass(createConvertLinalgToAttn());
   buildSchedule(pm, options);
   buildTiling(pm, options);
   buildGPU(pm, options);
@@ -140,12 +148,14 @@ static void buildToGPU(OpPassManager &pm, const GPUPipelineOptions &given) {
 void registerPipelines() {
   static PassPipelineRegistration<> tile("attn-to-tile", "attn to loops over tiles", [](OpPassManager &pm) {
     CompileOptions options = hostOptions();
+    pm.addPass(createConvertLinalgToAttn());
     buildSchedule(pm, options);
     buildTiling(pm, options);
   });
   static PassPipelineRegistration<> cpu("attn-to-cpu", "attn to vector code of this machine's CPU",
                                         [](OpPassManager &pm) {
                                           CompileOptions options = hostOptions();
+                                          pm.addPass(createConvertLinalgToAttn());
                                           buildSchedule(pm, options);
                                           buildTiling(pm, options);
                                           buildCPU(pm, options);
@@ -153,6 +163,7 @@ void registerPipelines() {
   static PassPipelineRegistration<> llvm("attn-to-llvm", "attn to the LLVM dialect for this machine's CPU",
                                          [](OpPassManager &pm) {
                                            CompileOptions options = hostOptions();
+                                           pm.addPass(createConvertLinalgToAttn());
                                            buildSchedule(pm, options);
                                            buildTiling(pm, options);
                                            buildCPU(pm, options);
@@ -180,6 +191,14 @@ static bool hasAssertions() {
 #else
   return true;
 #endif
+}
+
+/// A copy of a spec in the attn dialect; errors where it cannot be compiled.
+static FailureOr<OwningOpRef<ModuleOp>> copySpec(ModuleOp spec) {
+  OwningOpRef<ModuleOp> copy = spec.clone();
+  if (failed(convertToAttn(*copy)) || failed(checkSpec(*copy)))
+    return failure();
+  return copy;
 }
 
 /// Lowers a spec to its gpu.module, of warp code or, with `nvvm`, of the LLVM dialect.
@@ -212,9 +231,10 @@ static FailureOr<NativeModule> lowerHost(ModuleOp module, const CompileOptions &
 }
 
 FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &options) {
-  if (failed(checkSpec(spec)))
+  FailureOr<OwningOpRef<ModuleOp>> copy = copySpec(spec);
+  if (failed(copy))
     return failure();
-  OwningOpRef<ModuleOp> module = spec.clone();
+  OwningOpRef<ModuleOp> module = std::move(*copy);
   FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/false);
   if (failed(device))
     return failure();
@@ -229,9 +249,10 @@ FailureOr<EmulatedCode> compileToEmulated(ModuleOp spec, const CompileOptions &o
 }
 
 FailureOr<std::string> compileToPTX(ModuleOp spec, const CompileOptions &options) {
-  if (failed(checkSpec(spec)))
+  FailureOr<OwningOpRef<ModuleOp>> copy = copySpec(spec);
+  if (failed(copy))
     return failure();
-  OwningOpRef<ModuleOp> module = spec.clone();
+  OwningOpRef<ModuleOp> module = std::move(*copy);
   FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/true);
   if (failed(device))
     return failure();
@@ -256,21 +277,22 @@ static LogicalResult embedKernels(ModuleOp module, gpu::GPUModuleOp device, cons
   return success();
 }
 
-static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp spec, const CompileOptions &options) {
-  OwningOpRef<ModuleOp> module = spec.clone();
-  FailureOr<gpu::GPUModuleOp> device = lowerToDevice(*module, options, /*nvvm=*/true);
-  if (failed(device) || failed(embedKernels(*module, *device, options)))
+static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp module, const CompileOptions &options) {
+  std::vector<std::string> entries = entryNames(module);
+  FailureOr<gpu::GPUModuleOp> device = lowerToDevice(module, options, /*nvvm=*/true);
+  if (failed(device) || failed(embedKernels(module, *device, options)))
     return failure();
-  return lowerHost(*module, options, entryNames(spec));
+  return lowerHost(module, options, entries);
 }
 
 FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
-  if (failed(checkSpec(spec)))
+  FailureOr<OwningOpRef<ModuleOp>> copy = copySpec(spec);
+  if (failed(copy))
     return failure();
+  OwningOpRef<ModuleOp> module = std::move(*copy);
   if (options.gpu)
-    return compileToHostOfGPU(spec, options);
+    return compileToHostOfGPU(*module, options);
   std::vector<std::string> entries = entryNames(spec);
-  OwningOpRef<ModuleOp> module = spec.clone();
   PassManager pm(spec.getContext());
   pm.enableVerifier(options.verify || hasAssertions());
   buildSchedule(pm, options);

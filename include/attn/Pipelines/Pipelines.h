@@ -1,6 +1,7 @@
 //===- Pipelines.h - One function per arrow ---------------------*- C++ -*-===//
 //
-//   spec --buildSchedule--> schedule --buildTiling--> tile --buildCPU--> cpu --buildLLVM--> llvm --> object
+//   spec --convertToAttn--> attn --buildSchedule--> schedule --buildTiling--> tile --buildCPU--> cpu --buildLLVM-->
+//   llvm --> object
 //                                                         --buildGPU--> gpu --buildNVVM--> nvvm --> PTX
 //
 //===----------------------------------------------------------------------===//
@@ -26,6 +27,8 @@ struct CompileOptions {
   bool jit = false; // the object is loaded into this process, beside runtimeObject() of attn/Runtime/Bitcode.h
 };
 
+/// What a spec says in other dialects (linalg) -> attn, in place. The functions below do so by themselves, on a copy.
+mlir::LogicalResult convertToAttn(mlir::ModuleOp spec);
 /// attn -> attn with a schedule on every op.
 void buildSchedule(mlir::OpPassManager &pm, const CompileOptions &options);
 /// attn -> kernels of loops over attn_tile.
