@@ -177,10 +177,13 @@ FailureOr<AttnStep> RecordBuilder::codeStep(tile::StepOp step) {
     for (ArrayRef<int64_t> at = least; !at.empty(); at = at.drop_front(6))
       record.least[record.num_least++] = {at[0], at[1], at[2], at[3], at[4], at[5]};
   }
+  auto code = module.lookupSymbol<func::FuncOp>(step.getCode());
+  auto team = code->getAttrOfType<IntegerAttr>(tile::kTeamAttr);
+  record.team = team ? team.getInt() : 1;
   if (device)
     record.kernel_name = string(getDeviceName(step.getCode()));
   else
-    record.code = code(HostCode(b, loc, options.x86).makeStep(module.lookupSymbol<func::FuncOp>(step.getCode())));
+    record.code = this->code(HostCode(b, loc, options.x86).makeStep(code));
   return record;
 }
 

@@ -60,9 +60,6 @@ Captures Captures::of(AttentionOp op) {
     if (!source || source.getArgNumber() < 4)
       continue;
     std::optional<Table> table = makeTable(&inner, source.getArgNumber() - 4);
-    // The plan is made before the function computes anything: of a tensor that it computes nothing is known.
-    if (table && table->kind == Table::Kind::Range && isComputed(captures.tensors[table->operand]))
-      table.reset();
     if (table && !llvm::is_contained(captures.tables, *table))
       captures.tables.push_back(*table);
     if (isa<tensor::ExtractOp>(inner))
@@ -79,6 +76,12 @@ Captures Captures::of(AttentionOp op) {
 }
 
 bool Captures::isComputed(Value tensor) { return tensor.getDefiningOp<CompiledOpInterface>(); }
+
+void Captures::forgetRangesOfComputed() {
+  llvm::erase_if(tables, [&](const Table &table) {
+    return table.kind == Table::Kind::Range && isComputed(tensors[table.operand]);
+  });
+}
 
 std::optional<unsigned> Captures::findTensor(Value tensor) const {
   auto it = llvm::find(tensors, tensor);

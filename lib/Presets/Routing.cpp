@@ -10,13 +10,14 @@ static constexpr char kRouting[] = R"(!c = tensor<?x${clusters}x${head_dim}x$dty
 !r = tensor<?x?x?xi32>             // [batch, heads * clusters, window]: tokens, -1: none
 !p = tensor<?x?x?xi32>             // [batch, heads * clusters, tokens]: places in such a list
 
-func.func @routing(%q: !t, ${key}%v: !t, %centroids: !c) -> !t {
+$types
+func.func @routing(%q: !t, ${key}%v: !t, %centroids: !c$arguments) -> !t {
   %qn = attn.normalize_rows %q eps(1.0e-5) centered : !t -> !t
   %qs = attn.row_scores %qn, %centroids : !t, !c -> !s
   %qr = attn.top_rows %qs count($window) : !s -> !r
   %qg = attn.gather_rows %qn[%qr] : !t, !r -> !t
 $keys  %vg = attn.gather_rows %v[%$kr] : !t, !r -> !t
-  %o = attn.attention %qg, %$kg, %vg ${scaled}mask {
+$null  %o = attn.attention %qg, %$kg, %vg ${joined}${scaled}mask {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %token = tensor.extract %$kr[%b, %h, %j] : !r
     %zero = arith.constant 0 : i32
@@ -34,6 +35,16 @@ static constexpr char kKeys[] = R"(  %kn = attn.normalize_rows %k eps(1.0e-5) ce
   %kr = attn.top_rows %ks count($window) : !s -> !r
   %kg = attn.gather_rows %kn[%kr] : !t, !r -> !t
 )";
+
+/// Keys of each cluster that all its queries see; they are no tokens.
+static std::string seeNull(const Settings &set, llvm::StringRef scaled) {
+  auto spread = [&](llvm::StringRef result, const char *from) {
+    Product p{from, "g, n, d", "qg", "b, g, 0, d", "b, g, n, d", "b, g, n, d", "!n", "!t", "!b"};
+    return compute(result, p, "    attn.result %x : f32\n");
+  };
+  return spread("kn0", "null_keys") + spread("vn0", "null_values") +
+         ("  %n, %z = attn.attention %qg, %kn0, %vn0 " + scaled + ": !t, !b, !b -> !t, !z\n").str();
+}
 
 static constexpr char kPast[] = R"(    %own = tensor.extract %qr[%b, %h, %i] : !r
     %past = arith.cmpi sle, %token, %own : i32
@@ -53,17 +64,29 @@ Preset routing() {
            causalSetting(),
            Setting::word("keys", {"separate", "shared"}, "keys choose clusters by themselves; keys are the queries"),
            Setting::word("scale", {"head_dim", "one"}, "of scores: 1 / sqrt(head_dim), or 1 as in the authors' code"),
+           Setting::number("null", 0, 0, "further keys of each cluster, learnt, so that no query of it is without"),
            Setting::word("mean", {"exact", "shrunk"},
                          "over a token's clusters: sum / count, or sum / (count + 0.01) as in the authors' code")},
           [](const Settings &set) -> llvm::Expected<std::string> {
             bool separate = set.is("keys", "separate"), causal = set.isOn("causal");
-            return set.fill(kRouting, {{"key", separate ? "%k: !t, " : ""},
+            std::string scaled = set.is("scale", "one") ? "scale(1.0) " : "";
+            bool null = set.number("null") > 0;
+            std::string types =
+                null ? set.fill(
+                           "!n = tensor<?x${null}x${head_dim}x$dtype>   // [heads * clusters, null keys, head_dim]\n"
+                           "!b = tensor<?x?x${null}x${head_dim}x$dtype>\n!z = tensor<?x?x?xf32>\n")
+                     : "";
+            return set.fill(kRouting, {{"types", types},
+                                       {"arguments", null ? ", %null_keys: !n, %null_values: !n" : ""},
+                                       {"null", null ? seeNull(set, scaled) : ""},
+                                       {"joined", null ? "join(%n, %z : !t, !z) " : ""},
+                                       {"key", separate ? "%k: !t, " : ""},
                                        {"like", separate ? "%k, " : ""},
                                        {"like_type", separate ? "!t, " : ""},
                                        {"keys", separate ? set.fill(kKeys) : ""},
                                        {"kr", separate ? "kr" : "qr"},
                                        {"kg", separate ? "kg" : "qg"},
-                                       {"scaled", set.is("scale", "one") ? "scale(1.0) " : ""},
+                                       {"scaled", scaled},
                                        {"past", causal ? kPast : ""},
                                        {"keep", causal ? "keep" : "there"},
                                        {"eps", set.is("mean", "exact") ? "0.0" : "1.0e-2"}});

@@ -3,6 +3,19 @@
 
 namespace attn::presets {
 
+/// Two matrices for each head, of all tokens, whose products are the scores.
+static std::string writeFactors(const Settings &set) {
+  auto spread = [&](llvm::StringRef result, const char *from) {
+    Product p{from, "h, n, r", "v", "b, h, 0, 0", "b, h, n, r", "b, h, n, r", "!r", "!t", "!z"};
+    return compute(result, p, "    attn.result %x : f32\n");
+  };
+  return set.fill("!r = tensor<?x?x${rank}x$dtype>    // [heads, tokens, rank]\n!z = tensor<?x?x?x${rank}x$dtype>\n\n"
+                  "func.func @synthesizer(%v: !t, %of_queries: !r, %of_keys: !r) -> !t {\n") +
+         spread("queries", "of_queries") + spread("keys", "of_keys") +
+         "  %out = attn.attention %queries, %keys, %v scale(1.0) align(bottom_right)" +
+         (set.isOn("causal") ? " mask(causal)" : "") + " : !z, !z, !t -> !t\n  return %out : !t\n}\n";
+}
+
 // Scores in place of products; of two kinds, one is added in the score region.
 Preset synthesizer() {
   return {"synthesizer",
@@ -10,10 +23,13 @@ Preset synthesizer() {
           "low rank, learnable",
           "O(N^2)",
           /*decodes=*/true,
-          {Setting::word("scores", {"dense", "random", "mixture"},
-                         "of every batch and head (from the input, or factorised), of every head, or of both, added"),
-           causalSetting("off")},
+          {Setting::word("scores", {"dense", "random", "mixture", "factorised"},
+                         "of every batch and head (from the input), of every head, of both, added, or of every head "
+                         "as the product of two matrices"),
+           Setting::number("rank", 8, 1, "columns of the matrices of factorised"), causalSetting("off")},
           [](const Settings &set) -> llvm::Expected<std::string> {
+            if (set.is("scores", "factorised"))
+              return writeFactors(set);
             bool dense = !set.is("scores", "random"), random = !set.is("scores", "dense");
             std::string text = set.fill(
                 std::string(dense ? "!s = tensor<?x?x?x?x$dtype>  // [batch, heads, queries, keys]\n" : "") +

@@ -24,10 +24,11 @@ std::string compute(llvm::StringRef result, const Product &p, llvm::StringRef bo
       .str();
 }
 
-std::string product(llvm::StringRef result, const Product &p) {
+std::string product(llvm::StringRef result, const Product &p, llvm::StringRef more) {
   return compute(result, p,
                  "    %xy = arith.mulf %x, %y : f32\n    %sum = arith.addf %total, %xy : f32\n"
-                 "    attn.result %sum : f32\n");
+                 "    attn.result %sum : f32\n",
+                 more);
 }
 
 Setting causalSetting(llvm::StringRef initial) {
@@ -85,8 +86,10 @@ void registerAllPresets() {
                     differential,
                     documents,
                     learnedSinks,
+                    moba,
                     neighborhood1D,
                     neighborhood2D,
+                    nsa,
                     prefixLM,
                     retention,
                     sigmoid,

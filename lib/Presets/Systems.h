@@ -15,7 +15,7 @@ std::string attention(llvm::StringRef name, llvm::StringRef clauses, llvm::Strin
 struct Product {
   std::string a, aIndices, b, bIndices, loops, outIndices, aType, bType, outType;
 };
-std::string product(llvm::StringRef result, const Product &product);
+std::string product(llvm::StringRef result, const Product &product, llvm::StringRef more = "");
 /// The same of one tensor, or two, with a body of its own; its block has %x, (%y,) %total.
 std::string compute(llvm::StringRef result, const Product &product, llvm::StringRef body, llvm::StringRef more = "",
                     llvm::StringRef initial = "0.0");
@@ -63,8 +63,10 @@ Preset dense();
 Preset differential();
 Preset documents();
 Preset learnedSinks();
+Preset moba();
 Preset neighborhood1D();
 Preset neighborhood2D();
+Preset nsa();
 Preset prefixLM();
 Preset retention();
 Preset sigmoid();

@@ -19,6 +19,8 @@ std::optional<StepResults<T>> evaluateStep(Operation *op, const Environment &env
       .Case([&](InvertRowsOp op) { return evaluateInvertRows(op, operands); })
       .Case([&](ScatterMeanOp op) { return evaluateScatterMean(op, operands); })
       .Case([&](ScatterRowsOp op) { return evaluateScatterRows(op, operands); })
+      .Case([&](BlockMeansOp op) { return evaluateBlockMeans(op, operands); })
+      .Case([&](TopBlocksOp op) { return evaluateTopBlocks(op, operands); })
       .Case([&](FeatureMapOp op) { return evaluateFeatureMap(op, operands); })
       .Case([&](RandomFeaturesOp op) { return evaluateRandomFeatures(op, operands); })
       .Case([&](RunningMaxOp op) { return evaluateRunningMax(op, operands); })

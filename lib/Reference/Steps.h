@@ -85,6 +85,10 @@ StepResults<T> evaluateScatterMean(ScatterMeanOp op, const Operands<T> &operands
 template <typename T>
 StepResults<T> evaluateScatterRows(ScatterRowsOp op, const Operands<T> &operands);
 template <typename T>
+StepResults<T> evaluateBlockMeans(BlockMeansOp op, const Operands<T> &operands);
+template <typename T>
+StepResults<T> evaluateTopBlocks(TopBlocksOp op, const Operands<T> &operands);
+template <typename T>
 StepResults<T> evaluateFeatureMap(FeatureMapOp op, const Operands<T> &operands);
 template <typename T>
 StepResults<T> evaluateRandomFeatures(RandomFeaturesOp op, const Operands<T> &operands);

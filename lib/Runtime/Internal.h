@@ -77,7 +77,8 @@ typedef struct {
   float *partials; /* null where keys are not split */
 } AttnLaunch;
 
-/* What NAME_plan makes: one plan and one set of tables per kernel, and the extents and the GPU that they hold for. */
+/* What NAME_plan makes: one plan and one set of tables per kernel, and the extents and the GPU that they hold for.
+ * Those of a kernel that is planned late are empty. */
 struct attn_plan {
   void (*release)(attn_plan *plan); /* of the object that made it; first, so that any object can call it */
   const AttnFunction *function;
@@ -137,12 +138,16 @@ int attn_describe_rest(AttnCall *call, int64_t first);
 int attn_allocate_internals(AttnCall *call);
 void attn_free_internals(AttnCall *call);
 AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index);
-AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_plan *plan);
+AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const AttnPlan *plan, AttnTables *tables);
 int64_t attn_count_units(const AttnCall *call, const AttnStep *step);
 
 /* planned.c */
 int attn_make_plan(AttnCall *call, attn_plan **result);
 int attn_check_plan(AttnCall *call, const attn_plan *plan);
+/* Does the mask of a kernel ask tensors that the function computes? On a CPU it is planned when they are there, and is
+ * no part of an attn_plan. Kernels for a GPU have no tables of such tensors. */
+int attn_is_planned_late(const AttnProgram *program, const AttnKernel *kernel);
+int attn_plan_problem(AttnCall *call, AttnProblem *problem, AttnPlan *plan, AttnTables **tables);
 /* Frees a plan that `call` alone has used. */
 void attn_discard_plan(attn_plan *plan, const AttnCall *call);
 
@@ -150,7 +155,8 @@ void attn_discard_plan(attn_plan *plan, const AttnCall *call);
 int attn_make_tasks(const AttnProblem *problem, const AttnPlan *plan, AttnTasks *tasks);
 int64_t attn_chunk_begin(const AttnKernel *kernel, int64_t key_count, int64_t parts, int64_t part);
 
-/* run.c: runs the steps of a function in order, on all its threads. Nothing is written unless the answer is ATTN_OK. */
+/* run.c: runs the steps of a function in order, on all its threads. Outputs are written only if the answer is ATTN_OK,
+ * or where memory ran out for a kernel that is planned late. */
 int attn_run(AttnCall *call, const attn_plan *plan);
 
 AttnTask attn_make_task(const AttnLaunch *launch, int64_t pair, const AttnItem *item, int64_t part);

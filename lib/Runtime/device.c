@@ -275,7 +275,8 @@ static const char *start_code(AttnCall *call, const AttnStep *step, void **copie
     add_tensor(&p, data, &call->tensors[t], call->program.tensors[t].rank);
   }
   add(&p, units);
-  return start(call, step->kernel_name, min64(ceil_div(units, ATTN_STEP_THREADS), INT32_MAX), ATTN_STEP_THREADS, 0, &p);
+  int64_t blocks = ceil_div(units, ATTN_STEP_THREADS / step->team);
+  return start(call, step->kernel_name, min64(blocks, INT32_MAX), ATTN_STEP_THREADS, 0, &p);
 }
 
 static int run_code(AttnCall *call, const AttnStep *step) {

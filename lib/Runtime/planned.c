@@ -55,25 +55,36 @@ static int fetch_captured(AttnCall *call, AttnProblem *problem, AttnMemRef *copi
   return ATTN_OK;
 }
 
-static int plan_problem(AttnCall *call, AttnProblem *problem, int64_t index, attn_plan *plan) {
-  int status = build_tables(call, problem, &plan->tables[index]);
+int attn_plan_problem(AttnCall *call, AttnProblem *problem, AttnPlan *plan, AttnTables **tables) {
+  int status = build_tables(call, problem, tables);
   if (status != ATTN_OK)
     return status;
-  Reading reading = {NULL, problem, plan->tables[index]};
+  Reading reading = {NULL, problem, *tables};
   if (problem->kernel->has_mask)
     reading.classify = (AttnClassify)call->program.code[problem->kernel->code_classify];
-  status = attn_plan_build(problem->kernel, &problem->shape, classify, &reading, &plan->plans[index]);
+  status = attn_plan_build(problem->kernel, &problem->shape, classify, &reading, plan);
   return status == ATTN_OK ? ATTN_OK : ATTN_FAIL(call, status, "out of memory for the %s", "plan");
+}
+
+int attn_is_planned_late(const AttnProgram *program, const AttnKernel *kernel) {
+  for (int64_t t = 0; t < kernel->num_tables; t++) {
+    int64_t role = program->tensors[kernel->captured[kernel->tables[t].operand]].role;
+    if (role != ATTN_INPUT && role != ATTN_CONSTANT)
+      return 1;
+  }
+  return 0;
 }
 
 static int plan_kernel(AttnCall *call, int64_t index, attn_plan *plan) {
   AttnProblem problem = attn_make_problem(call, index);
+  if (attn_is_planned_late(&call->program, problem.kernel))
+    return ATTN_OK;
   if (!on_device(call))
-    return plan_problem(call, &problem, index, plan);
+    return attn_plan_problem(call, &problem, &plan->plans[index], &plan->tables[index]);
   AttnMemRef copies[ATTN_MAX_OPERANDS];
   int status = fetch_captured(call, &problem, copies);
   if (status == ATTN_OK)
-    status = plan_problem(call, &problem, index, plan);
+    status = attn_plan_problem(call, &problem, &plan->plans[index], &plan->tables[index]);
   for (int64_t k = 0; k < problem.kernel->num_captured; k++)
     free(copies[k].base);
   return status == ATTN_OK ? attn_device_plan(call, plan, index) : status;

@@ -157,8 +157,8 @@ AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
   return problem;
 }
 
-AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_plan *plan) {
-  AttnLaunch launch = {.problem = attn_make_problem(call, kernel_index), .plan = &plan->plans[kernel_index]};
+AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const AttnPlan *plan, AttnTables *tables) {
+  AttnLaunch launch = {.problem = attn_make_problem(call, kernel_index), .plan = plan};
   const AttnProblem *problem = &launch.problem;
   const AttnKernel *kernel = problem->kernel;
   AttnMemRef **next = launch.operands;
@@ -171,7 +171,7 @@ AttnLaunch attn_make_launch(AttnCall *call, int64_t kernel_index, const attn_pla
     *next++ = problem->captured[k];
   for (int64_t t = 0; t < kernel->num_tables; t++)
     if (kernel->tables[t].kind == ATTN_MEMBERS)
-      *next++ = attn_tables_bitmap(plan->tables[kernel_index], t);
+      *next++ = attn_tables_bitmap(tables, t);
   launch.code_task = (AttnTaskFn)call->program.code[kernel->code_task];
   launch.code_tail = (AttnTaskFn)call->program.code[kernel->code_tail];
   return launch;

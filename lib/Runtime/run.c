@@ -133,6 +133,8 @@ static void run_kernel(const AttnLaunch *launch, float *scratch) {
 /* A step about to run: a kernel's launch, or code and its operands. */
 typedef struct {
   AttnLaunch launch;
+  AttnPlan late_plan; /* of a kernel that is planned when its tensors have been computed */
+  AttnTables *late_tables;
   AttnStepFn code; /* null: the launch */
   AttnMemRef *operands[ATTN_MAX_OPERANDS];
   int64_t units;
@@ -214,35 +216,66 @@ static int64_t count_elements(const AttnCall *call, const AttnStep *step) {
   return total;
 }
 
-/* Makes `step` ready and adds its work. */
-static int prepare(AttnCall *call, const attn_plan *plan, const AttnStep *record, Step *step, int64_t *work) {
+static int is_late(const AttnCall *call, int64_t step) {
+  int64_t kernel = call->program.steps[step].kernel;
+  return kernel >= 0 && attn_is_planned_late(&call->program, &call->program.kernels[kernel]);
+}
+
+static int plan_late(AttnCall *call, int64_t kernel, Step *step) {
+  AttnProblem problem = attn_make_problem(call, kernel);
+  return attn_plan_problem(call, &problem, &step->late_plan, &step->late_tables);
+}
+
+/* Makes step `k` ready and adds its work. */
+static int prepare(AttnCall *call, const attn_plan *plan, int64_t k, Step *step, int64_t *work) {
+  const AttnStep *record = &call->program.steps[k];
   if (record->kernel < 0) {
     step->code = (AttnStepFn)call->program.code[record->code];
     step->units = attn_count_units(call, record);
-    for (int64_t k = 0; k < record->num_operands; k++)
-      step->operands[k] = &call->tensors[record->operands[k]];
+    for (int64_t t = 0; t < record->num_operands; t++)
+      step->operands[t] = &call->tensors[record->operands[t]];
     *work += WORK_OF_ELEMENT * count_elements(call, record);
     return ATTN_OK;
   }
-  step->launch = attn_make_launch(call, record->kernel, plan);
-  int status = attn_make_tasks(&step->launch.problem, step->launch.plan, &step->launch.tasks);
+  int late = is_late(call, k), status = late ? plan_late(call, record->kernel, step) : ATTN_OK;
+  if (status != ATTN_OK)
+    return status;
+  step->launch = attn_make_launch(call, record->kernel, late ? &step->late_plan : &plan->plans[record->kernel],
+                                  late ? step->late_tables : plan->tables[record->kernel]);
+  status = attn_make_tasks(&step->launch.problem, step->launch.plan, &step->launch.tasks);
   *work += step->launch.tasks.work;
   return status == ATTN_OK ? allocate_partials(&step->launch) : status;
 }
 
-int attn_run(AttnCall *call, const attn_plan *plan) {
+static void release(Step *step) {
+  free(step->launch.tasks.items);
+  free(step->launch.partials);
+  attn_plan_release(&step->late_plan);
+  attn_tables_free(step->late_tables);
+}
+
+/* From step `begin` up to the next one that is planned late, all of which can be made ready before the first of them
+ * runs. Answers where the next one begins. */
+static int64_t run_stretch(AttnCall *call, const attn_plan *plan, int64_t begin, Step *steps, int *status) {
   const AttnFunction *function = call->program.function;
-  Step *steps = calloc((size_t)function->num_steps + 1, sizeof(Step));
-  int status = steps ? ATTN_OK : ATTN_OUT_OF_MEMORY;
-  int64_t work = 0;
-  for (int64_t k = 0; k < function->num_steps && status == ATTN_OK; k++)
-    status = prepare(call, plan, &call->program.steps[k], &steps[k], &work);
-  if (status == ATTN_OK)
-    status = run_all(steps, function->num_steps, function->threads && work >= WORK_FOR_THREADS);
-  for (int64_t k = 0; steps && k < function->num_steps; k++) {
-    free(steps[k].launch.tasks.items);
-    free(steps[k].launch.partials);
+  int64_t end = begin, work = 0;
+  while (end < function->num_steps && *status == ATTN_OK && (end == begin || !is_late(call, end))) {
+    *status = prepare(call, plan, end, &steps[end], &work);
+    end++;
   }
+  if (*status == ATTN_OK)
+    *status = run_all(steps + begin, end - begin, function->threads && work >= WORK_FOR_THREADS);
+  return end;
+}
+
+int attn_run(AttnCall *call, const attn_plan *plan) {
+  int64_t count = call->program.function->num_steps;
+  Step *steps = calloc((size_t)count + 1, sizeof(Step));
+  int status = steps ? ATTN_OK : ATTN_OUT_OF_MEMORY;
+  for (int64_t begin = 0; begin < count && status == ATTN_OK;)
+    begin = run_stretch(call, plan, begin, steps, &status);
+  for (int64_t k = 0; steps && k < count; k++)
+    release(&steps[k]);
   free(steps);
   return status;
 }

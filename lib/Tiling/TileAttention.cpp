@@ -37,6 +37,20 @@ tile::KernelConfig kernelConfig(const KernelSource &source) {
   return config;
 }
 
+/// A GPU's plan is made on the host, before the function computes anything.
+LogicalResult forgetComputed(AttentionOp op, Captures &captures) {
+  captures.forgetRangesOfComputed();
+  for (const Table &table : captures.tables)
+    if (Value searched = captures.tensors[table.operand]; Captures::isComputed(searched))
+      return (op.emitError(
+                    "its mask searches a set that this function computes, which no code for a GPU does; pass the "
+                    "set as an argument, or compute a table of the blocks it holds, for block_mask")
+                  .attachNote(searched.getLoc())
+              << "the set"),
+             failure();
+  return success();
+}
+
 struct TileAttention : impl::TileAttentionBase<TileAttention> {
   using Base::Base;
 
@@ -59,13 +73,8 @@ struct TileAttention : impl::TileAttentionBase<TileAttention> {
       return op->emitError("its schedule splits keys, but normalizer(")
              << stringifyNormalizer(op.getNormalizer())
              << ") leaves no sums to merge the parts by; leave split out of it";
-    for (const Table &table : source.captures.tables)
-      if (Value searched = source.captures.tensors[table.operand]; Captures::isComputed(searched))
-        return (op.emitError("its mask searches a set that this function computes; pass the set as an argument, or "
-                             "compute which rows it holds")
-                    .attachNote(searched.getLoc())
-                << "the set"),
-               failure();
+    if (source.schedule.getWarps() && failed(forgetComputed(op, source.captures)))
+      return failure();
     source.hasMask = leavesMask(op, source.reindexing);
 
     OpBuilder b(op->getParentOfType<func::FuncOp>());

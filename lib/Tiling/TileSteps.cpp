@@ -25,6 +25,8 @@ LogicalResult buildCode(StepBuilder &s, Operation *op) {
       .Case([&](InvertRowsOp op) { return buildInvertRows(s, op), success(); })
       .Case([&](ScatterMeanOp op) { return buildScatterMean(s, op), success(); })
       .Case([&](ScatterRowsOp op) { return buildScatterRows(s, op), success(); })
+      .Case([&](BlockMeansOp op) { return buildBlockMeans(s, op), success(); })
+      .Case([&](TopBlocksOp op) { return buildTopBlocks(s, op), success(); })
       .Case([&](FeatureMapOp op) { return buildFeatureMap(s, op), success(); })
       .Case([&](RandomFeaturesOp op) { return buildRandomFeatures(s, op), success(); })
       .Case([&](RunningMaxOp op) { return buildRunningMax(s, op), success(); })

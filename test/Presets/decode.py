@@ -41,6 +41,8 @@ def cut(name, tensor, t, memory):
         return tensor[:, :, t:t + 1]
     if name in ("k", "v", "k1", "k2"):
         return tensor[:, :, :memory + t + 1]
+    if name == "gates":
+        return tensor[:, :, t:t + 1]
     if name == "documents":
         return tensor[:, :t + 1]
     if name == "scores":
@@ -59,6 +61,8 @@ INVARIANT = [
     *(("axial", dict(inner="7", axis=axis, causal="on"), {}) for axis in (0, 1)),
     ("longformer", dict(window=5, dilation="1,2", causal="on", globals="none"), {}),
     ("longformer", dict(window=5, causal="on"), {"global": np.array([[0, 9, -1], [3, -1, -1]], np.int32)}),
+    ("moba", dict(block=4, count=3), {}),
+    ("nsa", dict(block=4, count=4, window=5), {"gates": normal(B, H, N, 3)}),
     ("causal", {}, {}),
     ("sliding-window", dict(window=6), {}),
     ("attention-sinks", dict(window=6, sinks=2), {}),

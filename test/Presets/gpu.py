@@ -8,7 +8,7 @@ import sys
 # Settings small enough that a few tokens see every kind of tile.
 SMALL = {
     "attention-sinks": ["window=20"], "axial": ["inner=8"], "bigbird": ["block=8", "tokens=72"], "chunked-local": ["chunk=24"],
-    "linformer": ["features=24"], "etc": ["radius=9"], "image-1d": ["query=16", "memory=9"], "image-2d": ["width=12", "rows=2", "columns=4", "flange_rows=1", "flange_columns=3"],
+    "linformer": ["features=24"], "moba": ["block=8"], "nsa": ["block=8", "count=4", "window=20"], "etc": ["radius=9"], "image-1d": ["query=16", "memory=9"], "image-2d": ["width=12", "rows=2", "columns=4", "flange_rows=1", "flange_columns=3"],
     "longformer": ["window=9", "dilation=1,2"], "memory-compressed-local": ["block=24"], "neighborhood-1d": ["size=17"],
     "neighborhood-2d": ["width=9", "rows=3", "columns=3"], "reformer": ["chunk=8", "rounds=3", "buckets=8"], "routing": ["clusters=5", "window=19", "causal=on"], "sliding-window": ["window=20"],
     "sinkhorn": ["block=16"], "sparse-fixed": ["stride=16", "columns=2", "combine=per_head"], "sparse-strided": ["stride=16"],
@@ -16,7 +16,7 @@ SMALL = {
 
 # In f32: which rows are compared follows from numbers on the way, which 16 bits round to others than the reference has; or sums
 # are beyond 16 bits.
-EXACT = {"retention", "reformer", "routing"}
+EXACT = {"moba", "nsa", "retention", "reformer", "routing"}
 # Presets of several functions.
 FUNCTIONS = {"compressive": ["compressive", "compress"], "etc": ["etc_long", "etc_global"],
              "memory-compressed": ["memory_compressed", "compress"]}

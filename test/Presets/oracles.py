@@ -203,8 +203,28 @@ def routed(n):
                     def oracle(q, k, v, mu=mu, w=window, more=dict(is_causal=causal == "on", share_qk=keys == "shared",
                                scale=1.0 if scale == "one" else None, eps=0.01 if mean == "shrunk" else 0.0)):
                         return ref.routing(q, k, v, mu.astype(np.float64), w, **more)
-                    yield Case("routing", dict(clusters=clusters, window=window, causal=causal, keys=keys, scale=scale, mean=mean), n,
-                               captured=dict(centroids=mu), unused=("k",) if keys == "shared" else (), oracle=oracle)
+                    settings = dict(clusters=clusters, window=window, causal=causal, keys=keys, scale=scale, mean=mean)
+                    unused = ("k",) if keys == "shared" else ()
+                    yield Case("routing", settings, n, captured=dict(centroids=mu), unused=unused, oracle=oracle)
+                if causal == "on":
+                    nk, nv = (RNG.standard_normal((H * clusters, 2, D)).astype(np.float32) for _ in range(2))
+                    yield Case("routing", dict(settings, null=2), n, captured=dict(centroids=mu, null_keys=nk, null_values=nv), unused=unused,
+                               oracle=lambda q, k, v, mu=mu, w=window, nk=nk, nv=nv, shared=keys == "shared": routed_with_null(q, k, v, mu, w, nk, nv, shared))
+
+
+def routed_with_null(q, k, v, mu, w, nk, nv, shared):
+    """Causal, scale one, shrunk mean; the null keys of a cluster are seen by all its queries."""
+    q = ref.layernorm(q)
+    k = q if shared else ref.layernorm(k)
+    total, count, clusters = np.zeros(v.shape), np.zeros(v.shape[:3] + (1,)), mu.shape[1]
+    for b, h, c in np.ndindex(B, H, clusters):
+        iq, ik = (np.sort(np.argsort(-(x[b, h] @ mu[h, c].astype(np.float64)), kind="stable")[:w]) for x in (q, k))
+        g = h * clusters + c
+        keys, values = (np.concatenate([extra[g].astype(np.float64), own[b, h][ik]]) for extra, own in ((nk, k), (nv, v)))
+        mask = np.concatenate([np.ones((len(iq), 2), bool), ik <= iq[:, None]], 1)
+        total[b, h][iq] += ref.sdpa(q[b, h][iq], keys, values, mask, scale=1.0)
+        count[b, h][iq] += 1
+    return np.where(count > 0, total / (count + 0.01), 0)
 
 
 def recurrences(n):
@@ -332,7 +352,10 @@ def projected(n):
         for causal in ("off", "on"):
             yield Case("synthesizer", dict(scores=kind, causal=causal), n, captured=captured, unused=("q", "k"),
                        oracle=lambda q, k, v, s=total, c=causal: ref.synth(wide(s), v, c == "on"))
+    r1, r2 = draw(H, n, 5), draw(H, n, 5)
     for causal in ("off", "on"):
+        yield Case("synthesizer", dict(scores="factorised", rank=5, causal=causal), n, captured=dict(of_queries=r1, of_keys=r2), unused=("q", "k"),
+                   oracle=lambda q, k, v, c=causal: ref.synth(ref.synth_fact_random(wide(r1), wide(r2))[None], v, c == "on"))
         q2, k2, lam = draw(B, H, n, D), draw(B, H, n, D), draw(H)
         mask = ref.causal(n) if causal == "on" else None
         case = Case("differential", dict(causal=causal), n, captured=dict(q2=q2, k2=k2), unused=("q", "k"),
@@ -370,6 +393,28 @@ def recurrent(n):
     for radius in (0, 5, 200):
         yield Case("etc", dict(radius=radius), n, captured=dict(kg=kg, vg=vg), function="etc_long",
                    oracle=lambda q, k, v, radius=radius: ref.etc(q, k, v, wide(kg), wide(vg), wide(qg), wide(kg), wide(vg), wide(kgl), wide(vgl), radius)[0])
+    radius, labels = 5, 7
+    emb, bias = draw(H, labels, D), draw(H, labels)
+    ids = {name: RNG.integers(0, labels, shape).astype(np.int32) for name, shape in dict(
+        near=(B, n, 2 * radius + 1), l2g=(B, n, g), g2g=(B, g, g), g2l=(B, g, n)).items()}
+    def labelled(q, k, v, at):
+        """Batch by batch, as labels are its own; those of far pairs do not matter."""
+        out = []
+        for b in range(B):
+            one = lambda t: wide(t)[b:b + 1]
+            i, j = ref.ij(n)
+            l2l = np.take_along_axis(ids["near"][b], np.clip(j - i + radius, 0, 2 * radius), -1)
+            rel = dict(l2l=l2l, l2g=ids["l2g"][b], g2g=ids["g2g"][b], g2l=ids["g2l"][b])
+            out.append(ref.etc(one(q), one(k), one(v), one(kg), one(vg), one(qg), one(kg), one(vg), one(k), one(v), radius,
+                               rel={name: (of, wide(emb), wide(bias)) for name, of in rel.items()})[at])
+        return np.concatenate(out)
+    more = dict(emb=emb, bias=bias, kg=kg, vg=vg)
+    yield Case("etc", dict(radius=radius, labels="on"), n, captured=dict(more, near=ids["near"], **{"global": ids["l2g"]}), function="etc_long",
+               oracle=lambda q, k, v: labelled(q, k, v, 0))
+    case = Case("etc", dict(radius=radius, labels="on"), n, captured=dict(more, far=ids["g2l"], **{"global": ids["g2g"]}), function="etc_global",
+                unused=("q",), oracle=lambda q, k, v: labelled(q, k, v, 1))
+    case.captured["q"] = qg
+    yield case
     case = Case("etc", {}, n, captured=dict(kg=kg, vg=vg), function="etc_global", unused=("q",),
                 oracle=lambda q, k, v: ref.etc(k, k, v, wide(kg), wide(vg), wide(qg), wide(kg), wide(vg), k, v, 1)[1])
     case.captured["q"] = qg
@@ -386,6 +431,19 @@ def reformed(n):
         yield hashed(n, rotations, dict(rounds=rounds, chunk=chunk, buckets=buckets, scale="scaled"))
         for given in (RNG.integers(0, buckets, (B, H * rounds, n)), np.zeros((B, H * rounds, n))):
             yield hashed(n, rotations, dict(rounds=rounds, chunk=chunk, buckets=buckets, hash="given"), given.astype(np.int32))
+        if n % chunk:
+            yield padded(hashed(n, rotations, dict(rounds=rounds, chunk=chunk, buckets=buckets)), rotations, chunk, buckets)
+
+
+def padded(case, rotations, chunk, buckets):
+    """A last chunk that is cut is one that tokens of padding fill, in a bucket of their own behind all others."""
+    qk, rounds = case.q.astype(np.float64), rotations.shape[1]
+    n, more = qk.shape[2], -qk.shape[2] % chunk
+    given = np.stack([[[ref.lsh_buckets(qk[b, h], rotations[h, r].astype(np.float64)) for r in range(rounds)] for h in range(H)] for b in range(B)])
+    given = np.concatenate([given, np.full((B, H, rounds, more), buckets)], -1)
+    fill = lambda t: np.concatenate([t, np.ones((B, H, more, D))], 2)
+    case.oracle = lambda q, k, v: ref.reformer(fill(qk), fill(v), rotations.astype(np.float64), chunk, buckets=given)[:, :, :n]
+    return case
 
 
 def hashed(n, rotations, settings, given=None):
@@ -398,6 +456,61 @@ def hashed(n, rotations, settings, given=None):
         on("same_bucket"), on("dedup"), key_scale=settings.get("scale", "unit"), buckets=buckets)
     case.captured = dict(qk=qk, **(dict(rotations=rotations) if given is None else dict(buckets=given)))
     return case
+
+
+def chosen(n):
+    """Blocks of keys by score: fewer blocks than are wanted, one block, a last one that is cut, queries behind a cache."""
+    for earlier, block, count, queries, group, first, window in ((0, 8, 2, 1, 1, 1, 5), (13, 4, 3, 4, H, 0, 2), (13, 16, 1, 1, 1, 1, 300), (0, 3, 40, 7, H, 2, 9)):
+        for causal in ("on", "off"):
+            yield Case("moba", dict(block=block, count=count, queries=queries, causal=causal), n, m=n + earlier, oracle=lambda q, k, v, a=(
+                block, count, queries, causal == "on"): moba(q, k, v, *a))
+        gates = RNG.random((B, H, n, 3)).astype(np.float32)
+        settings = dict(block=block, count=count, queries=queries, first=first, local=1 + (first > 0), window=window, group=group)
+        case = Case("nsa", settings, n, m=n + earlier, captured=dict(gates=gates))
+        case.k, case.v = (t[:, :H // group] for t in (case.k, case.v))
+        case.oracle = lambda q, k, v, s=settings, g=gates: nsa(q, k, v, s, g)
+        yield case
+
+
+def take_blocks(scores, own, count, first, local, causal):
+    """The blocks that one row takes; `own` are the first and the last of its own."""
+    always = [v for v in range(len(scores)) if (v < first and not (causal and v > own[1])) or (local and own[0] - local < v <= own[1])]
+    others = sorted((v for v in range(len(scores)) if v not in always and not (causal and v > own[1])), key=lambda v: -scores[v])
+    return always + others[:max(count - len(always), 0)]
+
+
+def block_mask(n, m, scores, block, queries, count, first, local, causal):
+    keep = np.zeros((*scores.shape[:2], n, m), bool)
+    for b, g, u in np.ndindex(scores.shape[:3]):
+        rows = range(u * queries, min((u + 1) * queries, n))
+        taken = take_blocks(scores[b, g, u], [(row + m - n) // block for row in (rows[0], rows[-1])], count, first, local, causal)
+        keep[b, g, rows[0]:rows[-1] + 1] = np.isin(np.arange(m) // block, taken)
+    return keep & (np.arange(m) <= np.arange(n)[:, None] + m - n) if causal else keep
+
+
+def block_means(t, block):
+    return np.stack([t[:, :, at:at + block].mean(2) for at in range(0, t.shape[2], block)], 2)
+
+
+def moba(q, k, v, block, count, queries, causal):
+    n, m = q.shape[2], k.shape[2]
+    speakers = q[:, :, ::queries] if causal else block_means(q, queries)
+    scores = np.einsum("bhud,bhvd->bhuv", speakers, block_means(k, block))
+    return ref.sdpa(q, k, v, block_mask(n, m, scores, block, queries, count, 0, 1, causal))
+
+
+def nsa(q, k, v, settings, gates):
+    n, m, block, group = q.shape[2], k.shape[2], settings["block"], settings["group"]
+    kc, vc, kh, vh = (np.repeat(t, group, 1) for t in (block_means(k, block), block_means(v, block), k, v))
+    position = np.arange(n)[:, None] + m - n
+    seen = (np.arange(kc.shape[2]) + 1) * block - 1 <= position
+    s = np.where(seen, D ** -0.5 * np.einsum("bhid,bhvd->bhiv", q, kc), ref.NEG)
+    weights = np.exp(s - np.where(np.isfinite(z := ref.lse(s, -1)), z, 0))  # of one head they are in the order of its scores
+    by_group = weights.reshape(B, -1, group, n, kc.shape[2]).sum(2)[:, :, ::settings["queries"]]
+    keep = np.repeat(block_mask(n, m, by_group, block, *(settings[name] for name in ("queries", "count", "first", "local")), True), group, 1)
+    j = np.arange(m)
+    parts = ref.sdpa(q, kc, vc, seen), ref.sdpa(q, kh, vh, keep), ref.sdpa(q, kh, vh, (j <= position) & (j > position - settings["window"]))
+    return sum(part * gates[..., at:at + 1].astype(np.float64) for at, part in enumerate(parts))
 
 
 def sorted_softly(n):
@@ -460,7 +573,7 @@ def causal_weights(logits, iterations):
 
 
 def main(folder):
-    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences, projected, recurrent, reformed, sorted_softly) for case in family(n)] + list(grids())
+    cases = [case for n in LENGTHS for family in (fixed, learned, routed, recurrences, projected, recurrent, reformed, sorted_softly, chosen) for case in family(n)] + list(grids())
     with ThreadPoolExecutor(2) as pool:
         wrong = [text for text in pool.map(lambda item: item[1].run(f"{folder}/{item[0]}"), enumerate(cases)) if text]
     wrong += decoded(f"{folder}/decoded")

@@ -18,6 +18,8 @@ namespace tile {
 /// Of an attn_tile.step, six numbers a bound: the extent (tensor, dimension) is at least that of another place times a
 /// number plus a number, unless the other is 0.
 constexpr llvm::StringLiteral kLeastAttr = "attn_tile.least";
+/// On the code of a step: how many threads of a GPU work on a unit, where it is more than one.
+constexpr llvm::StringLiteral kTeamAttr = "attn_tile.team";
 } // namespace tile
 
 struct TensorInfo {

@@ -33,8 +33,7 @@ struct Captures {
   /// sink, table, bias and scores.
   /// Constants are among them; query, key and value are not where only their extents are asked for.
   llvm::SmallVector<mlir::Value> tensors;
-  /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask,
-  /// of tensors that are not computed.
+  /// One Members per set of attn.contains, one Range per tensor and varying dimension of a tensor.extract in the mask.
   llvm::SmallVector<Table> tables;
   /// Bit n: tensor n is only searched, by attn.contains, and no element of it is read; its last dimension may be empty.
   int64_t searched = 0;
@@ -43,6 +42,8 @@ struct Captures {
 
   /// Is a tensor the result of another op of the function?
   static bool isComputed(mlir::Value tensor);
+  /// For a plan that is made before the function computes anything: nothing is asked of what it computes.
+  void forgetRangesOfComputed();
 
   /// The place of a tensor in `tensors`.
   std::optional<unsigned> findTensor(mlir::Value tensor) const;

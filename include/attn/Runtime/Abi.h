@@ -99,6 +99,7 @@ typedef struct {
   int64_t num_operands, operands[ATTN_MAX_OPERANDS]; /* tensor indices */
   int64_t num_units;
   AttnUnits units[ATTN_MAX_RANK];
+  int64_t team; /* on a GPU: threads that work on a unit */
   int64_t num_multiples;
   AttnMultiple multiples[ATTN_MAX_MULTIPLES];
   int64_t num_least;

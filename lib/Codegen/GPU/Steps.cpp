@@ -1,9 +1,11 @@
 //===- Steps.cpp - The code of a step, a unit to each thread --------------===//
 #include "Kernel.h"
 #include "Parameters.h"
+#include "attn/Entry/Interface.h"
 #include "attn/Runtime/Device.h"
 #include "attn/Support/Names.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -36,13 +38,31 @@ private:
   const llvm::DenseMap<Value, Descriptor> &descriptors;
 };
 
-/// Takes the units of a thread: its own number, then those a grid further on.
-scf::ForOp forUnits(Emit &e, Value units) {
+/// Takes the units of a thread, or of a team: its own number, then those a grid further on.
+scf::ForOp forUnits(Emit &e, Value units, int64_t team) {
   auto wide = [&](Value v) { return e.toIndex(v); };
-  Value threads = e.index(ATTN_STEP_THREADS), type = wide(NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type()));
-  Value first = e.add(e.mul(type, threads), wide(e.thread()));
-  Value grid = e.mul(wide(NVVM::GridDimXOp::create(e.b, e.loc, e.b.getI32Type())), threads);
+  Value teams = e.index(ATTN_STEP_THREADS / team), block = wide(NVVM::BlockIdXOp::create(e.b, e.loc, e.b.getI32Type()));
+  Value first = e.add(e.mul(block, teams), wide(e.divide(e.thread(), team)));
+  Value grid = e.mul(wide(NVVM::GridDimXOp::create(e.b, e.loc, e.b.getI32Type())), teams);
   return scf::ForOp::create(e.b, e.loc, first, e.toIndex(units), grid);
+}
+
+/// What the members of a team, a warp, say to each other.
+void lowerTeam(Operation *op) {
+  OpBuilder b(op);
+  Emit e(b, op->getLoc());
+  if (auto lane = dyn_cast<gpu::LaneIdOp>(op)) {
+    lane.replaceAllUsesWith(e.toIndex(e.lane()));
+  } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
+    IntegerAttr mask;
+    bool isButterfly =
+        shuffle.getMode() == gpu::ShuffleMode::XOR && matchPattern(shuffle.getOffset(), m_Constant(&mask));
+    shuffle.getShuffleResult().replaceAllUsesWith(isButterfly ? e.shuffleXor(shuffle.getValue(), mask.getInt())
+                                                              : e.shuffleFrom(shuffle.getValue(), shuffle.getOffset()));
+  } else {
+    NVVM::SyncWarpOp::create(b, op->getLoc(), e.i32(-1));
+  }
+  op->erase();
 }
 
 } // namespace
@@ -56,7 +76,8 @@ LogicalResult makeStepKernel(func::FuncOp code, gpu::GPUModuleOp device) {
   ValueRange arguments(kernel.getArguments());
   unsigned next = 0;
   SmallVector<Descriptor> read = readMemRefs(e, memrefs, arguments, next);
-  scf::ForOp loop = forUnits(e, arguments[next]);
+  auto team = code->getAttrOfType<IntegerAttr>(tile::kTeamAttr);
+  scf::ForOp loop = forUnits(e, arguments[next], team ? team.getInt() : 1);
   LLVM::ReturnOp::create(b, e.loc, ValueRange());
   llvm::DenseMap<Value, Descriptor> descriptors;
   for (auto [argument, descriptor] : llvm::zip(code.getArguments(), read))
@@ -66,11 +87,14 @@ LogicalResult makeStepKernel(func::FuncOp code, gpu::GPUModuleOp device) {
   map.map(code.getArguments().back(), loop.getInductionVar());
   for (Operation &op : code.getBody().front().without_terminator())
     b.clone(op, map);
-  SmallVector<Operation *> accesses;
+  SmallVector<Operation *> accesses, calls;
   loop.walk([&](Operation *op) {
     if (isa<memref::MemRefDialect>(op->getDialect()))
       accesses.push_back(op);
+    else if (isa<gpu::LaneIdOp, gpu::ShuffleOp, gpu::BarrierOp>(op))
+      calls.push_back(op);
   });
+  llvm::for_each(calls, lowerTeam);
   AccessLowering lowering(descriptors);
   for (Operation *access : accesses)
     if (failed(lowering.lower(access)))

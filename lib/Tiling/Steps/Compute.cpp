@@ -22,12 +22,15 @@ public:
   void build();
 
 private:
-  bool isVector();
+  bool canHaveLanes(ArrayRef<Value> tensors, unsigned loop);
+  bool isSum();
   Value extent(unsigned loop);
   Value index(AffineExpr expr);
   Value read(unsigned input, int64_t width);
   Value body(Value total, int64_t width);
+  Values addNext(ValueRange totals, Value row, int64_t width);
   Values sum(unsigned loop, ValueRange totals, Value row, int64_t width);
+  Values sumLanes(ValueRange totals, Value row);
   void writeRows(Value row, int64_t count, int64_t width);
   void forRows(StepBuilder::Range rows, int64_t width);
 
@@ -35,10 +38,12 @@ private:
   ComputeOp op;
   SmallVector<AffineMap> maps;
   unsigned outer;
-  SmallVector<Value> loops; // their variables
+  SmallVector<Value> loops;  // their variables
+  unsigned along = 0;        // the loop that vectors run along
+  bool isLaneByLane = false; // it is the last one of the sum
 };
 
-/// Does the innermost loop of the output run along the last dimension of an input, or not appear in it at all?
+/// Does a loop run along the last dimension of a tensor, or not appear in it at all?
 bool isAlong(AffineMap map, unsigned loop) {
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     bool alone = isa<AffineDimExpr>(expr) && cast<AffineDimExpr>(expr).getPosition() == loop;
@@ -49,15 +54,22 @@ bool isAlong(AffineMap map, unsigned loop) {
 }
 
 // Vectors run along the last dimension, which then has stride 1: that is sure of tensors of rank 4.
-bool ComputeBuilder::isVector() {
-  for (auto [tensor, map] : llvm::zip(op.getTensors(), maps)) {
-    bool appears = map.isFunctionOfDim(outer - 1);
-    if (!isAlong(map, outer - 1) || (appears && cast<RankedTensorType>(tensor.getType()).getRank() != 4))
+bool ComputeBuilder::canHaveLanes(ArrayRef<Value> tensors, unsigned loop) {
+  for (auto [tensor, map] : llvm::zip(tensors, maps)) {
+    bool appears = map.isFunctionOfDim(loop);
+    if (!isAlong(map, loop) || (appears && cast<RankedTensorType>(tensor.getType()).getRank() != 4))
       return false;
   }
   return llvm::all_of(op.getBody().front().without_terminator(), [](Operation &inner) {
     return inner.hasTrait<OpTrait::ConstantLike>() || OpTrait::hasElementwiseMappableTraits(&inner);
   });
+}
+
+/// Is what the body gives the total plus something: a sum, in any order?
+bool ComputeBuilder::isSum() {
+  Value total = op.getBody().front().getArguments().back();
+  auto add = op.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  return add && total.hasOneUse() && (add.getLhs() == total || add.getRhs() == total);
 }
 
 Value ComputeBuilder::extent(unsigned loop) {
@@ -81,9 +93,9 @@ Value ComputeBuilder::read(unsigned input, int64_t width) {
   SmallVector<Value> at;
   for (AffineExpr expr : maps[input].getResults())
     at.push_back(index(expr));
-  bool along = width > 1 && maps[input].isFunctionOfDim(outer - 1);
-  Value v = s.load(op.getInputs()[input], at, along ? width : 1);
-  return along ? v : s.splat(v, width);
+  bool hasLanes = width > 1 && maps[input].isFunctionOfDim(along);
+  Value v = s.load(op.getInputs()[input], at, hasLanes ? width : 1);
+  return hasLanes ? v : s.splat(v, width);
 }
 
 Value ComputeBuilder::body(Value total, int64_t width) {
@@ -105,13 +117,8 @@ Value ComputeBuilder::body(Value total, int64_t width) {
   return map.lookupOrDefault(block.getTerminator()->getOperand(0));
 }
 
-/// The totals of consecutive rows, from `row` on where there are several; the loops from `loop` on are still to come.
-Values ComputeBuilder::sum(unsigned loop, ValueRange totals, Value row, int64_t width) {
-  if (loop < loops.size())
-    return s.loop(s.index(0), extent(loop), totals, [&](Value at, ValueRange totals) {
-      loops[loop] = at;
-      return sum(loop + 1, totals, row, width);
-    });
+/// The totals of consecutive rows, from `row` on where there are several.
+Values ComputeBuilder::addNext(ValueRange totals, Value row, int64_t width) {
   Values next;
   for (auto [r, total] : llvm::enumerate(totals)) {
     if (row)
@@ -119,6 +126,34 @@ Values ComputeBuilder::sum(unsigned loop, ValueRange totals, Value row, int64_t 
     next.push_back(body(total, width));
   }
   return next;
+}
+
+/// The same with the loops from `loop` on still to come.
+Values ComputeBuilder::sum(unsigned loop, ValueRange totals, Value row, int64_t width) {
+  if (loop == loops.size())
+    return addNext(totals, row, width);
+  if (isLaneByLane && loop + 1 == loops.size())
+    return sumLanes(totals, row);
+  return s.loop(s.index(0), extent(loop), totals, [&](Value at, ValueRange totals) {
+    loops[loop] = at;
+    return sum(loop + 1, totals, row, width);
+  });
+}
+
+/// The last loop in vectors, whose lanes are added in the end.
+Values ComputeBuilder::sumLanes(ValueRange totals, Value row) {
+  Value end = extent(along), whole = s.sub(end, s.modulo(end, s.index(s.lanes)));
+  auto run = [&](Value from, Value to, ValueRange init, int64_t width) {
+    auto next = [&](Value at, ValueRange so) {
+      loops[along] = at;
+      return addNext(so, row, width);
+    };
+    return s.loop(from, to, init, next, width);
+  };
+  Values lanes = run(s.index(0), whole, Values(totals.size(), s.f32(0, s.lanes)), s.lanes), joined;
+  for (auto [vector, total] : llvm::zip(lanes, totals))
+    joined.push_back(s.add(total, s.sumOf(vector)));
+  return run(whole, end, joined, 1);
 }
 
 void ComputeBuilder::writeRows(Value row, int64_t count, int64_t width) {
@@ -165,10 +200,11 @@ void ComputeBuilder::build() {
     loops[outer - 1] = at;
     forRows(mine[outer - 2], width);
   };
-  if (isVector())
-    s.forLanes(mine[outer - 1], columns);
-  else
-    s.forEach(mine[outer - 1], [&](Value at) { columns(at, 1); });
+  if (canHaveLanes(op.getTensors(), along = outer - 1))
+    return s.forLanes(mine[outer - 1], columns);
+  along = loops.size() - 1;
+  isLaneByLane = !s.onDevice() && along >= outer && isSum() && canHaveLanes(llvm::to_vector(op.getInputs()), along);
+  s.forEach(mine[outer - 1], [&](Value at) { columns(at, 1); });
 }
 
 } // namespace

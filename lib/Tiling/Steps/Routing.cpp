@@ -58,32 +58,47 @@ static Value orderOf(StepBuilder &s, Value x) {
 }
 
 // The order of the last one that is taken is found bit by bit; then one pass writes what is above it, and of its equals
-// as many as there is room for.
+// as many as there is room for. On a GPU a team counts, and each of its members writes a stretch of the tokens.
 void buildTopRows(StepBuilder &s, TopRowsOp op) {
+  s.formTeams();
   Value scores = op.getScores(), rows = op.getRows();
   SmallVector<Range> mine = s.share({{scores, 0}, {scores, 1}});
   Value b = mine[0].from, g = mine[1].from, zero = s.index(0);
-  Value tokens = s.dim(scores, 2), wanted = s.min(s.index(op.getCount()), tokens);
+  Range tokens{zero, s.dim(scores, 2), false};
+  Value wanted = s.min(s.index(op.getCount()), tokens.to);
   auto order = [&](Value n) { return orderOf(s, s.load(scores, {b, g, n})); };
   auto countFrom = [&](Value least) {
-    return s.fold(zero, tokens, zero,
-                  [&](Value n, Value count) { return s.select(s.less(order(n), least), count, s.add(count, 1)); });
+    Values own = s.foldTeam(tokens, zero, [&](Value n, ValueRange count) {
+      return Values{s.select(s.less(order(n), least), count[0], s.add(count[0], 1))};
+    });
+    return s.teamSum(own[0]);
   };
   Values found = s.loop(zero, s.index(32), {zero, s.index(int64_t(1) << 31)}, [&](Value, ValueRange so) {
     Value higher = s.add(so[0], so[1]), few = s.less(countFrom(higher), wanted);
     return Values{s.select(few, so[0], higher), s.divide(so[1], s.index(2))};
   });
   Value least = found[0], room = s.sub(wanted, countFrom(s.add(least, 1)));
-  Values written = s.loop(zero, tokens, {zero, room}, [&](Value n, ValueRange so) {
-    Value score = order(n), above = s.less(least, score);
-    Value equal = s.both(s.equal(score, least), s.less(zero, so[1])), taken = s.make<arith::OrIOp>(above, equal);
-    s.ifThen(taken, [&] { s.store(n, rows, {b, g, so[0]}); });
-    return Values{s.select(taken, s.add(so[0], 1), so[0]), s.select(equal, s.sub(so[1], s.index(1)), so[1])};
-  });
-  s.loop(written[0], s.index(op.getCount()), {}, [&](Value w, ValueRange) {
-    s.store(s.index(-1), rows, {b, g, w});
-    return Values();
-  });
+  // From the next place and the room for equals on; what is taken is written where `writes`.
+  auto take = [&](Range range, Value place, Value room, bool writes) {
+    return s.loop(range.from, range.to, {place, room}, [&](Value n, ValueRange so) {
+      Value score = order(n), above = s.less(least, score);
+      Value equal = s.both(s.equal(score, least), s.less(zero, so[1])), taken = s.make<arith::OrIOp>(above, equal);
+      if (writes)
+        s.ifThen(taken, [&] { s.store(n, rows, {b, g, so[0]}); });
+      return Values{s.select(taken, s.add(so[0], 1), so[0]), s.select(equal, s.sub(so[1], s.index(1)), so[1])};
+    });
+  };
+  Range own = s.stretch(tokens);
+  Value place = zero;
+  if (s.onDevice()) {
+    Value equals = s.fold(own.from, own.to, zero, [&](Value n, Value count) {
+      return s.select(s.equal(order(n), least), s.add(count, 1), count);
+    });
+    room = s.sub(room, s.sumBefore(equals));
+    place = s.sumBefore(take(own, zero, room, /*writes=*/false)[0]);
+  }
+  take(own, place, room, /*writes=*/true);
+  s.forTeam({wanted, s.index(op.getCount()), false}, [&](Value w) { s.store(s.index(-1), rows, {b, g, w}); });
 }
 
 } // namespace attn

@@ -28,6 +28,12 @@ public:
     return s.sub(x, s.select(empty, s.f32(0), s.add(top, s.log(divisor))));
   }
 
+  /// Of what all members of a team have added.
+  LogSum ofTeam() const {
+    Value highest = s.teamMax(top), at = s.select(s.equal(highest, none()), s.f32(0), highest);
+    return LogSum(s, {highest, s.teamSum(s.mul(sum, s.exp(s.sub(top, at))))});
+  }
+
 private:
   Value none() const { return s.f32(-std::numeric_limits<float>::infinity()); }
 
@@ -35,62 +41,67 @@ private:
   Value top, sum;
 };
 
-/// One head's matrix of logarithms, normalised where the result will be.
+/// One head's matrix of logarithms, normalised where the result will be; on a GPU by a team.
 class Matrix {
 public:
   Matrix(StepBuilder &s, SinkhornOp op, Value b, Value h)
-      : s(s), op(op), b(b), h(h), zero(s.index(0)), size(s.dim(op.getLogits(), 2)) {}
+      : s(s), op(op), b(b), h(h), all{s.index(0), s.dim(op.getLogits(), 2), false} {}
 
   void read() {
     Value none = s.f32(-std::numeric_limits<float>::infinity());
-    forEach([&](Value u, Value v) {
+    forAll([&](Value u, Value v) {
       Value x = s.load(op.getLogits(), {b, h, u, v});
       put(op.getCausal() ? s.select(s.less(v, u), x, none) : x, u, v);
     });
   }
   void normalizeRows() {
-    s.forEach({zero, size, false}, [&](Value u) {
-      LogSum sum = sumOver([&](Value v) { return get(u, v); });
-      s.forEach({zero, size, false}, [&](Value v) { put(sum.normalize(get(u, v)), u, v); });
+    s.forEach(all, [&](Value u) {
+      LogSum sum = sumOver(u).ofTeam();
+      s.forTeam(all, [&](Value v) { put(sum.normalize(get(u, v)), u, v); });
     });
+    s.syncTeam();
   }
   void normalizeColumns() {
-    s.forEach({zero, size, false}, [&](Value v) {
-      if (op.getCausal()) { // by what has been seen from above
-        s.loop(zero, size, LogSum(s).get(), [&](Value u, ValueRange so) {
-          LogSum sum = LogSum(s, so).add(get(u, v));
+    s.forTeam(all, [&](Value v) {
+      // A causal sum is of what has been seen from above.
+      Values seen = s.loop(all.from, all.to, LogSum(s).get(), [&](Value u, ValueRange so) {
+        LogSum sum = LogSum(s, so).add(get(u, v));
+        if (op.getCausal())
           put(sum.normalize(get(u, v)), u, v);
-          return sum.get();
-        });
-        return;
-      }
-      LogSum sum = sumOver([&](Value u) { return get(u, v); });
-      s.forEach({zero, size, false}, [&](Value u) { put(sum.normalize(get(u, v)), u, v); });
+        return sum.get();
+      });
+      if (!op.getCausal())
+        s.forEach(all, [&](Value u) { put(LogSum(s, seen).normalize(get(u, v)), u, v); });
     });
+    s.syncTeam();
   }
   void exponentiate() {
-    forEach([&](Value u, Value v) { put(s.exp(get(u, v)), u, v); });
+    forAll([&](Value u, Value v) { put(s.exp(get(u, v)), u, v); });
   }
 
 private:
   Value get(Value u, Value v) { return s.load(op.getOutput(), {b, h, u, v}); }
   void put(Value x, Value u, Value v) { s.store(x, op.getOutput(), {b, h, u, v}); }
-  void forEach(StepBuilder::Body<Value, Value> body) {
-    s.forEach({zero, size, false}, [&](Value u) { s.forEach({zero, size, false}, [&](Value v) { body(u, v); }); });
+  void forAll(StepBuilder::Body<Value, Value> body) {
+    s.forEach(all, [&](Value u) { s.forTeam(all, [&](Value v) { body(u, v); }); });
+    s.syncTeam();
   }
-  LogSum sumOver(llvm::function_ref<Value(Value)> number) {
-    auto next = [&](Value i, ValueRange so) { return LogSum(s, so).add(number(i)).get(); };
-    return LogSum(s, s.loop(zero, size, LogSum(s).get(), next));
+  /// What a member has of row u.
+  LogSum sumOver(Value u) {
+    return LogSum(s, s.foldTeam(all, LogSum(s).get(),
+                                [&](Value v, ValueRange so) { return LogSum(s, so).add(get(u, v)).get(); }));
   }
 
   StepBuilder &s;
   SinkhornOp op;
-  Value b, h, zero, size;
+  Value b, h;
+  Range all;
 };
 
 } // namespace
 
 void buildSinkhorn(StepBuilder &s, SinkhornOp op) {
+  s.formTeams();
   SmallVector<Range> mine = s.share({{op.getOutput(), 0}, {op.getOutput(), 1}});
   Matrix matrix(s, op, mine[0].from, mine[1].from);
   matrix.read();
@@ -101,21 +112,73 @@ void buildSinkhorn(StepBuilder &s, SinkhornOp op) {
   matrix.exponentiate();
 }
 
-void buildMixBlocks(StepBuilder &s, MixBlocksOp op) {
-  Value weights = op.getWeights(), input = op.getInput(), output = op.getOutput();
-  SmallVector<Range> mine = s.share({{output, 0}, {output, 1}, {output, 2, 16}, {output, 3, 0}});
-  Value b = mine[0].from, h = mine[1].from, block = s.index(op.getBlock()), tokens = s.dim(input, 2), zero = s.index(0);
-  s.forEach(mine[2], [&](Value row) {
-    Value u = s.divide(row, block), t = s.modulo(row, block);
-    Value count = s.divide(s.sub(s.add(tokens, op.getBlock() - 1), t), block); // blocks that have a row t
-    s.forLanes(mine[3], [&](Value d, int64_t width) {
-      Value total = s.fold(zero, count, s.f32(0, width), [&](Value v, Value total) {
-        Value weight = s.load(weights, {b, h, u, v}), n = s.add(s.mul(v, block), t);
-        Value next = s.fma(s.splat(weight, width), s.load(input, {b, h, n, d}, width), total);
-        return s.select(s.equal(weight, s.f32(0)), total, next);
-      });
-      s.store(total, output, {b, h, row, d});
+namespace {
+
+// Rows t of so many mixed blocks are made at a time, over so many vectors of columns: what is read of the input serves
+// all of them, and the sums stay in registers.
+constexpr int64_t kBlocksAtOnce = 4;
+
+class Mixer {
+public:
+  Mixer(StepBuilder &s, MixBlocksOp op, Value b, Value h)
+      : s(s), op(op), b(b), h(h), block(s.index(op.getBlock())), tokens(s.dim(op.getInput(), 2)) {}
+
+  /// Rows t of the mixed blocks u, ..., u + count - 1.
+  void mix(Value u, Value t, int64_t count, Range columns) {
+    int64_t vectors = s.lanes >= 16 ? 4 : 2;
+    Value end = s.add(columns.from, wholeOf(s.sub(columns.to, columns.from), vectors * s.lanes));
+    if (!s.onDevice())
+      forColumns(columns.from, end, vectors * s.lanes, u, t, count);
+    s.forLanes({s.onDevice() ? columns.from : end, columns.to, columns.single},
+               [&](Value d, int64_t width) { mixColumns(u, t, count, d, width); });
+  }
+  Value wholeOf(Value count, int64_t size) { return s.sub(count, s.modulo(count, s.index(size))); }
+
+private:
+  void forColumns(Value from, Value to, int64_t width, Value u, Value t, int64_t count) {
+    s.loop(from, to, {}, [&](Value d, ValueRange) { return mixColumns(u, t, count, d, width), Values(); }, width);
+  }
+  void mixColumns(Value u, Value t, int64_t count, Value d, int64_t width) {
+    Value some = s.divide(s.sub(s.add(tokens, op.getBlock() - 1), t), block); // blocks that have a row t
+    Values none(count, s.f32(0, width));
+    Values totals = s.loop(s.index(0), some, none, [&](Value v, ValueRange so) {
+      Value x = s.load(op.getInput(), {b, h, s.add(s.mul(v, block), t), d}, width);
+      Values next;
+      for (auto [k, total] : llvm::enumerate(so)) {
+        Value weight = s.load(op.getWeights(), {b, h, s.add(u, k), v});
+        Value isNone = s.splat(s.equal(weight, s.f32(0)), width);
+        next.push_back(s.select(isNone, total, s.fma(s.splat(weight, width), x, total)));
+      }
+      return next;
     });
+    for (auto [k, total] : llvm::enumerate(totals))
+      s.store(total, op.getOutput(), {b, h, s.add(s.mul(s.add(u, k), block), t), d});
+  }
+
+  StepBuilder &s;
+  MixBlocksOp op;
+  Value b, h, block, tokens;
+};
+
+} // namespace
+
+void buildMixBlocks(StepBuilder &s, MixBlocksOp op) {
+  Value output = op.getOutput();
+  if (s.onDevice()) {
+    SmallVector<Range> mine = s.share({{output, 0}, {output, 1}, {output, 2}, {output, 3}});
+    Value row = mine[2].from, block = s.index(op.getBlock());
+    return Mixer(s, op, mine[0].from, mine[1].from).mix(s.divide(row, block), s.modulo(row, block), 1, mine[3]);
+  }
+  SmallVector<Range> mine = s.share({{output, 0}, {output, 1}, {op.getWeights(), 2, kBlocksAtOnce}, {output, 3, 0}});
+  Mixer mixer(s, op, mine[0].from, mine[1].from);
+  Range blocks = mine[2];
+  Value whole = s.add(blocks.from, mixer.wholeOf(s.sub(blocks.to, blocks.from), kBlocksAtOnce));
+  s.forEach({s.index(0), s.index(op.getBlock()), false}, [&](Value t) {
+    auto run = [&](Value from, Value to, int64_t count) {
+      s.loop(from, to, {}, [&](Value u, ValueRange) { return mixer.mix(u, t, count, mine[3]), Values(); }, count);
+    };
+    run(blocks.from, whole, kBlocksAtOnce);
+    run(whole, blocks.to, 1);
   });
 }
 

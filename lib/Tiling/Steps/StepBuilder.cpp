@@ -1,5 +1,6 @@
 //===- StepBuilder.cpp - Terse building of the code of a step -------------===//
 #include "StepBuilder.h"
+#include "attn/Entry/Interface.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -76,6 +77,69 @@ SmallVector<StepBuilder::Range> StepBuilder::share(ArrayRef<Shared> dims) {
   return ranges;
 }
 
+//===----------------------------------------------------------------------===//
+// Teams
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kTeam = 32;
+
+void StepBuilder::formTeams() {
+  if (!onDevice())
+    return;
+  function->setAttr(tile::kTeamAttr, b.getI64IntegerAttr(kTeam));
+  member = gpu::LaneIdOp::create(b, loc, /*upper_bound=*/IntegerAttr());
+}
+
+void StepBuilder::forTeam(Range range, Body<Value> body) {
+  if (!member)
+    return forEach(range, body);
+  loop(add(range.from, member), range.to, {}, [&](Value i, ValueRange) { return body(i), Values(); }, kTeam);
+}
+
+Values StepBuilder::foldTeam(Range range, ValueRange init, function_ref<Values(Value, ValueRange)> body) {
+  return member ? loop(add(range.from, member), range.to, init, body, kTeam) : loop(range.from, range.to, init, body);
+}
+
+StepBuilder::Range StepBuilder::stretch(Range range) {
+  if (!member)
+    return range;
+  Value size = divide(add(sub(range.to, range.from), kTeam - 1), index(kTeam));
+  Value from = min(add(range.from, mul(member, size)), range.to);
+  return {from, min(add(from, size), range.to), false};
+}
+
+Value StepBuilder::shuffle(Value v, gpu::ShuffleMode mode, Value by) {
+  bool isIndex = v.getType().isIndex();
+  if (isIndex)
+    v = arith::IndexCastOp::create(b, loc, b.getI32Type(), v);
+  Value width = arith::ConstantIntOp::create(b, loc, b.getI32Type(), kTeam);
+  Value other = gpu::ShuffleOp::create(b, loc, v, by, width, mode).getShuffleResult();
+  return isIndex ? arith::IndexCastOp::create(b, loc, b.getIndexType(), other).getResult() : other;
+}
+
+Value StepBuilder::combine(Value v, function_ref<Value(Value, Value)> how) {
+  for (int64_t mask = kTeam / 2; member && mask > 0; mask /= 2)
+    v = how(v, shuffle(v, gpu::ShuffleMode::XOR, arith::ConstantIntOp::create(b, loc, b.getI32Type(), mask)));
+  return v;
+}
+
+Value StepBuilder::sumBefore(Value own) {
+  if (!member)
+    return index(0);
+  Value sum = own;
+  for (int64_t distance = 1; distance < kTeam; distance *= 2) {
+    Value from = arith::IndexCastOp::create(b, loc, b.getI32Type(), max(sub(member, index(distance)), index(0)));
+    Value other = shuffle(sum, gpu::ShuffleMode::IDX, from);
+    sum = select(less(member, index(distance)), sum, add(sum, other));
+  }
+  return sub(sum, own);
+}
+
+void StepBuilder::syncTeam() {
+  if (member)
+    gpu::BarrierOp::create(b, loc);
+}
+
 void StepBuilder::forEach(Range range, Body<Value> body) {
   if (range.single)
     return body(range.from);
@@ -103,16 +167,18 @@ void StepBuilder::forLanes(Range range, Body<Value, int64_t> body) {
 }
 
 Value StepBuilder::sumLanes(Range range, function_ref<Value(Value, int64_t)> number) {
-  auto sumOf = [&](Value from, Value to, int64_t width) {
+  auto run = [&](Value from, Value to, int64_t width) {
     auto addNext = [&](Value i, ValueRange total) { return Values{add(total[0], number(i, width))}; };
     return loop(from, to, f32(0, width), addNext, width)[0];
   };
   if (lanes == 1)
-    return sumOf(range.from, range.to, 1);
+    return run(range.from, range.to, 1);
   Value count = sub(range.to, range.from), end = add(range.from, sub(count, modulo(count, index(lanes))));
-  Value vectors = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, sumOf(range.from, end, lanes),
-                                              arith::FastMathFlags::reassoc);
-  return add(vectors, sumOf(end, range.to, 1));
+  return add(sumOf(run(range.from, end, lanes)), run(end, range.to, 1));
+}
+
+Value StepBuilder::sumOf(Value vector) {
+  return vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, vector, arith::FastMathFlags::reassoc);
 }
 
 void StepBuilder::once(Range range, Body<> body) {

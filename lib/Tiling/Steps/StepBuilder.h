@@ -11,6 +11,7 @@
 #include "attn/Dialect/Attn/IR/AttnSteps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 
 namespace attn {
@@ -49,11 +50,36 @@ public:
   llvm::SmallVector<Range> share(llvm::ArrayRef<Shared> dims);
   llvm::ArrayRef<int64_t> getUnits() const { return units; }
 
+  //===--- teams ------------------------------------------------------------===//
+  // On a GPU a unit may be a warp's, a team that shares loops out. On a CPU a team is one thread.
+
+  /// The units of this step are worked on by teams; before anything else of it.
+  void formTeams();
+  /// The next index of a range for each member, one after the other.
+  void forTeam(Range range, Body<Value> body);
+  /// The same with what each member carries.
+  Values foldTeam(Range range, ValueRange init, llvm::function_ref<Values(Value, ValueRange)> body);
+  /// Of each member a stretch of a range.
+  Range stretch(Range range);
+  /// What members have, combined.
+  Value teamSum(Value v) {
+    return combine(v, [&](Value x, Value y) { return add(x, y); });
+  }
+  Value teamMax(Value v) {
+    return combine(v, [&](Value x, Value y) { return max(x, y); });
+  }
+  /// The sum of what members before this one have.
+  Value sumBefore(Value index);
+  /// What a member wrote, all read behind this.
+  void syncTeam();
+
   void forEach(Range range, Body<Value> body);
   /// body(at, width): whole vectors of `lanes`, then one by one.
   void forLanes(Range range, Body<Value, int64_t> body);
   /// The sum of number(at, width) over a range that a unit has whole.
   Value sumLanes(Range range, llvm::function_ref<Value(Value, int64_t)> number);
+  /// The sum of the numbers of a vector.
+  Value sumOf(Value vector);
   /// Runs in one of the units that share a dimension.
   void once(Range range, Body<> body);
 
@@ -126,12 +152,15 @@ public:
 
 private:
   Value memref(Value tensor);
+  Value combine(Value v, llvm::function_ref<Value(Value, Value)> how);
+  Value shuffle(Value v, mlir::gpu::ShuffleMode mode, Value by);
 
   CompiledOpInterface op;
   mlir::func::FuncOp function;
   llvm::DenseMap<Value, Value> memrefs;
   llvm::SmallVector<int64_t> units;
   Value unit;
+  Value member; // of a team; null: there are none
 };
 
 } // namespace attn

@@ -24,6 +24,8 @@ void buildTopRows(StepBuilder &s, TopRowsOp op);
 void buildInvertRows(StepBuilder &s, InvertRowsOp op);
 void buildScatterMean(StepBuilder &s, ScatterMeanOp op);
 void buildScatterRows(StepBuilder &s, ScatterRowsOp op);
+void buildBlockMeans(StepBuilder &s, BlockMeansOp op);
+void buildTopBlocks(StepBuilder &s, TopBlocksOp op);
 
 // Sorting.
 void buildLshBuckets(StepBuilder &s, LshBucketsOp op);

@@ -95,3 +95,35 @@ func.func @base(%x: tensor<?x?x?x8xf32>, %p: tensor<?x?x?xi32>, %base: tensor<?x
   %0 = attn.scatter_rows %x[%p] into %base : tensor<?x?x?x8xf32>, tensor<?x?x?xi32>, tensor<?x?x8xf32> -> tensor<?x?x?x8xf32>
   return
 }
+
+// -----
+
+func.func @means(%x: tensor<?x?x9x8xf32>) {
+  // expected-error@+1 {{result 0 has 2 blocks (dimension 2 of 'tensor<?x?x2x8xf32>'), but 3 follow from operand 0; change one of them (E1)}}
+  %0 = attn.block_means %x block(4) : tensor<?x?x9x8xf32> -> tensor<?x?x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @block(%x: tensor<?x?x9x8xf32>) {
+  // expected-error@+1 {{has block(0); give a number of at least 1 (E41)}}
+  %0 = attn.block_means %x block(0) : tensor<?x?x9x8xf32> -> tensor<?x?x?x8xf32>
+  return
+}
+
+// -----
+
+func.func @always(%s: tensor<?x?x?x?xf32>, %x: tensor<?x?x?x8xf32>) {
+  // expected-error@+1 {{has local(-1); give a number of at least 0 (E42)}}
+  %0 = attn.top_blocks %s of %x, %x count(2) queries(1) block(8) local(-1) : tensor<?x?x?x?xf32>, tensor<?x?x?x8xf32>, tensor<?x?x?x8xf32> -> tensor<?x?x?x?xi32>
+  return
+}
+
+// -----
+
+func.func @rows(%s: tensor<?x?x7x?xf32>, %x: tensor<?x?x9x8xf32>) {
+  // expected-error@+1 {{differ in blocks of queries: 7 (dimension 2 of 'tensor<?x?x7x?xf32>') and 9 (dimension 2 of 'tensor<?x?x9x8xf32>'); make them equal (E1)}}
+  %0 = attn.top_blocks %s of %x, %x count(2) queries(1) block(8) : tensor<?x?x7x?xf32>, tensor<?x?x9x8xf32>, tensor<?x?x9x8xf32> -> tensor<?x?x?x?xi32>
+  return
+}

@@ -23,3 +23,16 @@ func.func @routing(%x: !t, %c: tensor<?x8x64xf32>, %z: !z) -> (!t, !t) {
   %y = attn.scatter_rows %g[%p] into %o : !t, !i, !t -> !t
   return %o, %y : !t, !t
 }
+
+!s = tensor<?x?x?x?xf32>
+
+// CHECK-LABEL: func.func @blocks
+// CHECK: attn.block_means %{{.*}} block(64) : tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+// CHECK: attn.top_blocks %{{.*}} of %{{.*}}, %{{.*}} count(16) queries(1) block(64) first(1) local(2) causal : tensor<?x?x?x?xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x?xi32>
+// CHECK: attn.top_blocks %{{.*}} of %{{.*}}, %{{.*}} count(2) queries(8) block(64) : tensor
+func.func @blocks(%x: !t, %s: !s) -> (!t, tensor<?x?x?x?xi32>, tensor<?x?x?x?xi64>) {
+  %m = attn.block_means %x block(64) : !t -> !t
+  %a = attn.top_blocks %s of %x, %x count(16) queries(1) block(64) first(1) local(2) causal : !s, !t, !t -> tensor<?x?x?x?xi32>
+  %b = attn.top_blocks %s of %x, %x count(2) queries(8) block(64) : !s, !t, !t -> tensor<?x?x?x?xi64>
+  return %m, %a, %b : !t, tensor<?x?x?x?xi32>, tensor<?x?x?x?xi64>
+}

@@ -44,6 +44,26 @@ def routing_steps(s, *options):
     spec = chain(dict(x="t", r="i", base="t"), "t", "%p = attn.invert_rows %r like %base : !i, !t -> !i",
                  "%out = attn.scatter_rows %x[%p] into %base : !t, !i, !t -> !t")
     s.check("scatter_rows", spec, ["H=2,N=6,D=40", "H=4,N=5,D=3", "H=1,N=5,D=8"], *options, files=dict(r=rows))
+    block_steps(s, *options)
+
+
+def block_steps(s, *options):
+    """Means of cut blocks; blocks chosen with ties, NaN, -inf, queries before the first key, and always too many."""
+    for kind in "th":
+        for block in (1, 8, 64):
+            spec = chain(dict(x=kind), kind, f"%out = attn.block_means %x block({block}) : !{kind} -> !{kind}")
+            s.check(f"block_means {block} {kind}", spec, ["B=2,H=3,N=37,D=24", "H=1,N=1,D=1"], *options)
+    some = [float((7 * n) % 5 - 2) for n in range(2 * 37 * 37)]
+    some[:10] = [float("nan"), -INF, INF, -0.0, 0.0, 0.0, -3e38, 3e38, float("nan"), INF]
+    for queries, keys, rows, block in ((37, 37, 1, 2), (19, 37, 1, 2), (37, 19, 1, 1), (37, 37, 2, 2), (9, 5, 4, 16)):
+        shape = [1, 2, -(-queries // rows), -(-keys // block)]
+        scores = write_npy(s.path("scores.npy"), "f", shape, some[:2 * shape[2] * shape[3]])
+        q, k = (write_npy(s.path(f"{name}.npy"), "f", [1, 2, count, 1], [0.0] * 2 * count) for name, count in (("q", queries), ("k", keys)))
+        for more in ("count(1)", "count(4)", "count(4) causal", "count(5) first(2) local(3) causal", "count(2) first(2) local(1)", "count(99) first(1) causal"):
+            spaced = more.replace(")", f") queries({rows}) block({block})", 1)
+            spec = chain(dict(s="t", q="t", k="t"), "j", f"%out = attn.top_blocks %s of %q, %k {spaced} : !t, !t, !t -> !j")
+            spec = spec.replace("!i =", "!j = tensor<?x?x?x?xi32>\n!i =", 1)
+            s.check(f"top_blocks {shape} {more}", spec, "", *options, files=dict(s=scores, q=q, k=k))
 
 
 

@@ -230,4 +230,63 @@ LogicalResult ScatterRowsOp::verify() {
   return verifyExtents(*this);
 }
 
+//===----------------------------------------------------------------------===//
+// block_means and top_blocks
+//===----------------------------------------------------------------------===//
+
+/// How many blocks the rows of a tensor are cut into; blocks of one row are the rows themselves.
+static ExtentTie makeBlockTie(StringRef name, ArrayRef<ExtentPlace> places, ExtentPlace rows, int64_t size) {
+  size = std::max<int64_t>(size, 1);
+  ExtentTie tie = makeTie(name, places);
+  if (size == 1)
+    tie.places.push_back(rows);
+  else
+    tie.rule = ExtentRule{rows, 1, size - 1, size};
+  return tie;
+}
+
+SmallVector<ExtentTie> BlockMeansOp::getExtentTies() {
+  auto tie = [&](StringRef name, unsigned dim) { return makeTie(name, {{getInput(), dim}, {getOutput(), dim}}); };
+  return {tie("batch", 0), tie("heads", 1), makeTie("tokens", {{getInput(), 2}}),
+          makeBlockTie("blocks", {{getOutput(), 2}}, {getInput(), 2}, getBlock()), tie("head_dim", 3)};
+}
+
+SmallVector<Value> BlockMeansOp::getContiguous() { return rowsOfNumbers(*this); }
+
+LogicalResult BlockMeansOp::verify() {
+  if (failed(verifyPositive(*this, "block", getBlock(), "(E41)")) ||
+      failed(verifyRank(*this, getInput(), 4, "[batch, heads, tokens, head_dim]", "(E41)")) ||
+      failed(verifyRank(*this, getOutput(), 4, "[batch, heads, blocks, head_dim]", "(E41)")) ||
+      failed(verifySameElements(*this, getInput(), getOutput())))
+    return failure();
+  return verifyExtents(*this);
+}
+
+SmallVector<ExtentTie> TopBlocksOp::getExtentTies() {
+  return {makeTie("batch", {{getScores(), 0}, {getQuery(), 0}, {getKey(), 0}, {getTable(), 0}}),
+          makeTie("groups", {{getScores(), 1}, {getTable(), 1}}),
+          makeTie("queries", {{getQuery(), 2}}),
+          makeTie("keys", {{getKey(), 2}}),
+          makeBlockTie("blocks of queries", {{getScores(), 2}, {getTable(), 2}}, {getQuery(), 2}, getQueries()),
+          makeBlockTie("blocks of keys", {{getScores(), 3}, {getTable(), 3}}, {getKey(), 2}, getBlock())};
+}
+
+SmallVector<Value> TopBlocksOp::getContiguous() { return {getScores()}; }
+
+LogicalResult TopBlocksOp::verify() {
+  for (auto [name, value] : {std::pair("count", getCount()), {"queries", getQueries()}, {"block", getBlock()}})
+    if (failed(verifyPositive(*this, name, value, "(E42)")))
+      return failure();
+  for (auto [name, value] : {std::pair("first", int64_t(getFirst())), {"local", int64_t(getLocal())}})
+    if (value < 0)
+      return emitOpError() << "has " << name << "(" << value << "); give a number of at least 0 (E42)";
+  if (failed(verifyRank(*this, getScores(), 4, "[batch, groups, blocks of queries, blocks of keys]", "(E42)")) ||
+      failed(verifyF32(*this, getScores(), "(E42)")) ||
+      failed(verifyRank(*this, getQuery(), 4, "[batch, heads, queries, head_dim]", "(E42)")) ||
+      failed(verifyRank(*this, getKey(), 4, "[batch, heads, keys, head_dim]", "(E42)")) ||
+      failed(verifyRank(*this, getTable(), 4, "that of operand 0", "(E42)")))
+    return failure();
+  return verifyExtents(*this);
+}
+
 } // namespace attn

@@ -127,6 +127,17 @@ StepWork TopRowsOp::getWork(ExtentGetter extent) {
   return count.all(*this, (32 + 2) * count.elements(getScores()));
 }
 
+StepWork BlockMeansOp::getWork(ExtentGetter extent) {
+  Counter count(extent);
+  return count.all(*this, count.elements(getInput()) + count.elements(getOutput()));
+}
+
+// As top_rows.
+StepWork TopBlocksOp::getWork(ExtentGetter extent) {
+  Counter count(extent);
+  return count.some(*this, getScores(), (32 + 2) * count.elements(getScores()));
+}
+
 StepWork InvertRowsOp::getWork(ExtentGetter extent) {
   Counter count(extent);
   return count.some(*this, getRows(), 0);

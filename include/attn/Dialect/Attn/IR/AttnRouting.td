@@ -1,6 +1,6 @@
 //===- AttnRouting.td - Steps that choose who attends to whom -*- tablegen -*-===//
 //
-// Normalised rows, their scores against centroids, the best of them, and the mean over clusters.
+// Normalised rows, their scores against centroids, the best of them, and the mean over clusters; blocks of keys by score.
 //
 //===----------------------------------------------------------------------===//
 #ifndef ATTN_DIALECT_ATTN_IR_ATTNROUTING_TD
@@ -156,6 +156,76 @@ def Attn_ScatterRowsOp : Attn_IndexingStep<"scatter_rows"> {
   let results = (outs Attn_Numbers:$output);
   let assemblyFormat = [{
     $input `[` $places `]` `into` $base attr-dict `:` type($input) `,` type($places) `,` type($base) `->` type($output)
+  }];
+}
+
+def Attn_BlockMeansOp : Attn_Step<"block_means"> {
+  let summary = "The mean of each block of rows";
+  let description = [{
+    With m = `block`, the last block perhaps cut,
+
+    ```
+    output[b, h, u, :] = the mean of input[b, h, n, :] over the n from u m to min((u + 1) m, N) - 1
+    ```
+
+    Shapes: input [B, H, N, D], output [B, H, ceil(N / m), D].
+
+    ```mlir
+    %y = attn.block_means %x block(64) : tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+    ```
+
+    Constraints
+    - E1, E2
+    - E41: input and output have rank 4; block is at least 1
+
+    Source: Lu et al., MoBA (2025); Yuan et al., Native Sparse Attention (2025).
+  }];
+  let arguments = (ins Attn_Numbers:$input, I64Attr:$block);
+  let results = (outs Attn_Numbers:$output);
+  let assemblyFormat = "$input `block` `(` $block `)` attr-dict `:` type($input) `->` type($output)";
+}
+
+def Attn_TopBlocksOp : Attn_Step<"top_blocks"> {
+  let summary = "The blocks of keys that each block of queries attends to";
+  let description = [{
+    Row u stands for the query rows u Q, ..., u Q + Q - 1, Q = `queries`, the last one perhaps for fewer; block v for the keys v m, ...,
+    v m + m - 1, m = `block`. The last query stands at the last key: row r at position r + M - N. The *own* blocks of a row are those
+    from that of its first query's position to that of its last one's.
+
+    ```
+    table[b, g, u, v] = 1 where row u takes block v, else 0
+    ```
+
+    A row always takes the blocks below `first`, and its own ones with the `local` - 1 before them (none where `local` is 0). They
+    count; to them come the others of largest `scores[b, g, u, :]` until it has `count`, the lowest first where scores are equal. A
+    block of score -inf or NaN is only taken where it always is. With `causal` no block behind the last own one is taken, whatever its
+    score, so that with `local` at least 1 a choice depends on scores of earlier blocks alone.
+
+    The table is a run-time mask of blocks: attention that reads it in its mask is planned when it is there, and skips the tiles of
+    blocks that no query of them takes (on a CPU).
+
+    Shapes: scores [B, G, U, V] in f32, query [B, H, N, *] and key [B, Hkv, M, *], of which only extents are read, table [B, G, U, V],
+    with U = ceil(N / Q) and V = ceil(M / m).
+
+    ```mlir
+    %t = attn.top_blocks %s of %q, %k count(16) queries(1) block(64) first(1) local(2) causal
+      : tensor<?x?x?x?xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x?xi32>
+    ```
+
+    Constraints
+    - E1
+    - E42: scores (of f32), query, key and table have rank 4; count, queries and block are at least 1, first and local at least 0
+
+    Source: Lu et al., MoBA (2025); Yuan et al., Native Sparse Attention (2025).
+  }];
+  let arguments = (ins Attn_Numbers:$scores, Attn_Numbers:$query, Attn_Numbers:$key, I64Attr:$count, I64Attr:$queries,
+                       I64Attr:$block, DefaultValuedAttr<I64Attr, "0">:$first, DefaultValuedAttr<I64Attr, "0">:$local,
+                       UnitAttr:$causal);
+  let results = (outs Attn_Rows:$table);
+  let assemblyFormat = [{
+    $scores `of` $query `,` $key `count` `(` $count `)` `queries` `(` $queries `)` `block` `(` $block `)`
+    (`first` `(` $first^ `)`)? (`local` `(` $local^ `)`)? (`causal` $causal^)? attr-dict
+    `:` type($scores) `,` type($query) `,` type($key) `->` type($table)
   }];
 }
 
