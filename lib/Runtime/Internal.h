@@ -27,11 +27,14 @@ typedef struct {
   void *const *code;
 } AttnProgram;
 
+enum { ATTN_FOLDED = 3 }; /* tensors of a kernel */
+
 /* One call of it: every tensor as a memref, every symbol with its extent (-1: not known yet) and the tensor that gave
  * it. */
 typedef struct {
   AttnProgram program;
   AttnMemRef *tensors;
+  AttnMemRef *folded; /* by kernel: query, output and log-sum-exp with heads as rows, see problem.c */
   int64_t *extents;
   int64_t *definers;
   char *internals; /* the memory of intermediates; null: none */

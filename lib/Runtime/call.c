@@ -16,10 +16,12 @@ static AttnProgram open_program(const AttnFunction *function, const char *string
 /* One allocation for all arrays of the call. */
 static int open_call(AttnCall *call) {
   size_t tensors = (size_t)call->program.function->num_tensors, symbols = (size_t)call->program.function->num_symbols;
-  call->tensors = calloc(1, tensors * sizeof(AttnMemRef) + 2 * symbols * sizeof(int64_t) + 1);
+  size_t folded = ATTN_FOLDED * (size_t)call->program.function->num_kernels;
+  call->tensors = calloc(1, (tensors + folded) * sizeof(AttnMemRef) + 2 * symbols * sizeof(int64_t) + 1);
   if (!call->tensors)
     return ATTN_FAIL(call, ATTN_OUT_OF_MEMORY, "out of memory for the %s", "call");
-  call->extents = (int64_t *)(call->tensors + tensors);
+  call->folded = call->tensors + tensors;
+  call->extents = (int64_t *)(call->folded + folded);
   call->definers = call->extents + symbols;
   for (size_t s = 0; s < symbols; s++)
     call->extents[s] = -1;

@@ -132,6 +132,32 @@ int attn_allocate_internals(AttnCall *call) {
 
 void attn_free_internals(AttnCall *call) { give_block(call->internals); }
 
+/* [batches, heads, 1, ...] as [batches, kv_heads, heads of each, ...]. */
+static AttnMemRef *fold_heads(AttnMemRef *to, const AttnMemRef *from, int64_t rank, int64_t kv_heads) {
+  *to = *from;
+  int64_t *sizes = to->extents, *strides = sizes + rank, shared = sizes[1] / kv_heads;
+  sizes[1] = kv_heads;
+  sizes[2] = shared;
+  strides[2] = strides[1];
+  strides[1] *= shared;
+  return to;
+}
+
+/* One query in each of the heads that share keys: as queries of one head these are read once for all of them. Only
+ * where nothing asks for a head or for the position of a query. */
+static void fold(AttnCall *call, int64_t kernel_index, AttnProblem *problem) {
+  const AttnKernel *kernel = problem->kernel;
+  AttnMemRef *folded = call->folded + ATTN_FOLDED * kernel_index;
+  int64_t heads = problem->query->extents[1], kv_heads = problem->key->extents[1];
+  if (on_device(call) || kernel->has_mask || kernel->natural_partials || kernel->num_captured || problem->joined_out ||
+      problem->query->extents[2] != 1 || kv_heads == 0 || heads <= kv_heads)
+    return;
+  problem->query = fold_heads(&folded[0], problem->query, 4, kv_heads);
+  problem->out = fold_heads(&folded[1], problem->out, 4, kv_heads);
+  if (problem->lse)
+    problem->lse = fold_heads(&folded[2], problem->lse, 3, kv_heads);
+}
+
 AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
   const AttnKernel *kernel = &call->program.kernels[kernel_index];
   const AttnTensor *out = &call->program.tensors[kernel->out];
@@ -146,6 +172,7 @@ AttnProblem attn_make_problem(AttnCall *call, int64_t kernel_index) {
                          .joined_lse = kernel->joined_lse >= 0 ? &tensors[kernel->joined_lse] : NULL,
                          .out_code = out->dtype_code,
                          .out_bits = out->bits};
+  fold(call, kernel_index, &problem);
   /* Where scores are given, query and key are the value once more; so heads and queries are counted in the output. */
   problem.shape = (AttnPlanShape){problem.out->extents[0], problem.out->extents[1], problem.out->extents[2],
                                   problem.key->extents[2], call->program.function->threads};

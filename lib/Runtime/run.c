@@ -82,11 +82,11 @@ static void merge_parts(const AttnLaunch *launch, const AttnTask *task, float *p
              task->query_token + task->row * task->query_step, task->query_step, task->rows);
 }
 
-/* Tasks in order of (batch, kv head), item, query head of that kv head, part: tasks that read the same keys and values
+/* Tasks in order of (batch, kv head), item, part, query head of that kv head: tasks that read the same keys and values
  * follow each other. */
 static void run_task(const AttnLaunch *launch, int64_t index, float *scratch) {
   int64_t parts = launch->tasks.parts, shared = heads_per_kv(launch), items = launch->tasks.num_items;
-  int64_t part = index % parts, head = index / parts % shared, rest = index / parts / shared;
+  int64_t head = index % shared, part = index / shared % parts, rest = index / shared / parts;
   int64_t pair = rest / items * shared + head;
   const AttnItem *item = &launch->tasks.items[rest % items];
   AttnTask task = attn_make_task(launch, pair, item, part);

@@ -65,6 +65,8 @@ private:
   void settle(Value state);
   scf::ForOp findRun(tile::SoftmaxOp op);
   void convertRun(scf::ForOp loop, tile::SoftmaxOp op);
+  Value runTiles(tile::SoftmaxOp op, Value row, Value end);
+  Value runFewQueries(tile::SoftmaxOp op, Value row, Value end, Value queries);
   void convert(Operation *op);
   void convertSoftmax(tile::SoftmaxOp op);
   void convertAccumulate(tile::AccumulateOp op);
@@ -248,7 +250,8 @@ void TaskConverter::settle(Value state) {
 scf::ForOp TaskConverter::findRun(tile::SoftmaxOp op) {
   ScoreChain chain = ScoreChain::of(op);
   auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
-  if (!loop || chain.rowByRow() || !kernels(op.getState()).hasPipeline())
+  MicroKernels &kernel = kernels(op.getState());
+  if (!loop || chain.rowByRow() || op.getExact() || !(kernel.hasPipeline() || kernel.takesFewQueries()))
     return nullptr;
   Value row = loop.getInductionVar();
   tile::AccumulateOp accumulate = findAccumulate(op);
@@ -266,24 +269,54 @@ scf::ForOp TaskConverter::findRun(tile::SoftmaxOp op) {
   return whole && alone && same ? loop : nullptr;
 }
 
-// As many units as can be overlapped, then one tile by itself, and again: what is left is less than a unit, or has a
-// reference that is far too low.
+/// The keys of a run from `row` on that are done by a function of its own: the row behind them.
+Value TaskConverter::runTiles(tile::SoftmaxOp op, Value row, Value end) {
+  Emit e(builder, op.getLoc(), block.lanes);
+  Place &at = place(op.getState());
+  Value key = ScoreChain::of(op).score.getKey();
+  auto keyType = cast<MemRefType>(key.getType());
+  Value stop = e.min(end, e.add(row, block.packedKeys));
+  packKeys(op, row, e.sub(stop, row));
+  return call(kernels(op.getState()).tileRun(keyType),
+              withPlace(op.getState(), {at.weights, key, row, stop, at.pairs, at.queries, at.ring}));
+}
+
+Value TaskConverter::runFewQueries(tile::SoftmaxOp op, Value row, Value end, Value queries) {
+  Place &at = place(op.getState());
+  Value key = ScoreChain::of(op).score.getKey(), value = findAccumulate(op).getValue();
+  if (hasTiles())
+    call(kernels(op.getState()).unpackQueries(), withPlace(op.getState(), {at.queries}));
+  auto fn = kernels(op.getState()).fewQueriesRun(cast<MemRefType>(key.getType()), cast<MemRefType>(value.getType()));
+  return call(fn, withPlace(op.getState(), {at.weights, key, value, row, end, queries}));
+}
+
+// As many keys as one function can take, then one tile by itself, and again: what is left is less than a unit, or has a
+// reference that is far too low. More than a few queries take all tiles one by one.
 void TaskConverter::convertRun(scf::ForOp loop, tile::SoftmaxOp op) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(loop);
   Emit e(builder, loop.getLoc(), block.lanes);
-  Value end = loop.getUpperBound(), next, last, key = ScoreChain::of(op).score.getKey();
-  Place &at = place(op.getState());
+  Value end = loop.getUpperBound(), next, last;
+  MicroKernels &kernel = kernels(op.getState());
   int64_t keyTile = findSlot(op.getState()).getKeyTile();
+  Value queries = task.getArguments().drop_back(4).take_back(tile::kNumTaskFields)[tile::kRows], isFew;
+  if (!kernel.hasPipeline())
+    isFew = e.make<arith::CmpIOp>(arith::CmpIPredicate::sle, queries, e.index(kernel.mostFewQueries()));
   auto before = [&](OpBuilder &, Location loc, ValueRange row) {
     scf::ConditionOp::create(builder, loc, e.less(row[0], end), row);
   };
+  auto few = [&](Value row) {
+    auto branch = scf::IfOp::create(
+        builder, loop.getLoc(), isFew,
+        [&](OpBuilder &, Location loc) { scf::YieldOp::create(builder, loc, runFewQueries(op, row, end, queries)); },
+        [&](OpBuilder &, Location loc) { scf::YieldOp::create(builder, loc, row); });
+    return branch.getResult(0);
+  };
   auto after = [&](OpBuilder &, Location loc, ValueRange row) {
-    Value stop = e.min(end, e.add(row[0], block.packedKeys));
-    packKeys(op, row[0], e.sub(stop, row[0]));
-    auto fn = kernels(op.getState()).tileRun(cast<MemRefType>(key.getType()));
-    next = call(fn, withPlace(op.getState(), {at.weights, key, row[0], stop, at.pairs, at.queries, at.ring}));
+    next = isFew ? few(row[0]) : runTiles(op, row[0], end);
     last = e.min(end, e.add(next, keyTile));
+    if (isFew)
+      last = e.select(isFew, last, end);
     scf::YieldOp::create(builder, loc, last);
   };
   Type index = builder.getIndexType();
@@ -319,11 +352,11 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     else
       e.ifThen(call(kernels(state).softmax(key, chain), args), [&] { call(online, args); });
   };
+  if (scf::ForOp loop = findRun(op))
+    convertRun(loop, op);
   if (op.getExact() || !hasTiles()) {
     inFloats(op.getExact());
   } else {
-    if (scf::ForOp loop = findRun(op))
-      convertRun(loop, op);
     Place &at = place(state);
     auto key = cast<MemRefType>(score.getKey().getType());
     Values args = withRows(score.getKey(), score.getRow());

@@ -101,6 +101,11 @@ public:
   /// Full tiles one after the other, see TilePipeline.cpp: from, to -> where it stopped.
   mlir::func::FuncOp tileRun(mlir::MemRefType key);
   bool hasPipeline() const;
+  /// The same for one or a few queries, see FewQueries.cpp.
+  mlir::func::FuncOp fewQueriesRun(mlir::MemRefType key, mlir::MemRefType value);
+  bool takesFewQueries() const;
+  /// Beyond these, queries in lanes take less; with pairs of bf16, half as much.
+  int64_t mostFewQueries() const { return packedKeys ? block.lanes / 4 : block.lanes / 2; }
   /// Words of a row of `dim` numbers, floats of a packed block of keys, of the packed queries of a slot.
   Value tileWords(Emit &e, Value dim);
   Value ringFloats(Emit &e, Value dim, Value valueDim);

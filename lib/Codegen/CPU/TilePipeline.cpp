@@ -297,7 +297,7 @@ Values Pipeline::runUnits(Value from, Value last, Values totals) {
 }
 
 bool MicroKernels::hasPipeline() const {
-  return block.amx && vectors == kColumns && keyTile >= kUnit && !isNatural() && state.getDim() > 0 &&
+  return packedKeys && block.amx && vectors == kColumns && keyTile >= kUnit && !isNatural() && state.getDim() > 0 &&
          state.getDim() % kUnit == 0 && state.getValueDim() > 0 && state.getValueDim() % kTileRows == 0;
 }
 

@@ -383,6 +383,58 @@ def split_keys(s):
     s.expect(all(runs) and runs[0] != runs[1], "--split=128 changes no bit: keys were not split")
 
 
+def few_queries(s):
+    """One to eight queries over keys that are read once, with the heads that share them: types, CPUs, masks whose runs are full, layouts."""
+    sizes = ["H=2,N=1,M=700", "B=2,H=8,Hkv=2,N=1,M=333", "H=1,N=4,M=129", "H=1,N=8,M=150", "H=28,Hkv=2,N=1,M=100", "N=1,M=1"]
+    for element in ("f32", "bf16", "f16"):
+        for cpu in ("native", "x86-64-v3", "x86-64"):
+            spec = attention(lse=True, element=element, dim=64, value_dim=32)
+            s.check(f"{element}, {cpu}", spec, sizes, f"--cpu={cpu}", "--split=192")
+    for strides in ("bshd", "padded"):
+        s.check(strides, attention(dim=64), sizes[:2], f"--strides={strides}", "--guard=after")
+    for mask in ("causal", "window(left = 300)", "key_length(%n : tensor<?xi32>)"):
+        args = "%n: tensor<?xi32>" if "%n" in mask else ""
+        s.check(mask, attention(mask, args=args, align="bottom_right", lse=True, dim=16), ["H=4,Hkv=2,N=1,M=700", "H=1,N=5,M=600"])
+    for scale in ("50.0", "1000.0"):  # references that are far too low
+        s.check(f"scale {scale}", attention(scale=scale, lse=True, dim=16), ["H=2,N=3,M=300", "H=4,Hkv=1,N=1,M=500"])
+    n, m, d = 2, 200, 16
+    heads, files = overflow_files(s, n, m, d, 1.0)
+    for cpu in ("native", "x86-64-v3"):
+        s.check(f"overflow, {cpu}", attention(scale="1.0", lse=True, dim=d), f"H={heads},N={n},M={m}", f"--cpu={cpu}", files=files)
+    shared = s.results("heads", attention(dim=64), ("out",), "--random=H=6,Hkv=2,N=1,M=500")
+    s.expect(shared, "no result with shared keys")
+
+
+def levels(s):
+    """One object for several CPUs: every body that this one can run, called by its name, agrees; the best is what runs."""
+    with open("/proc/cpuinfo") as info:
+        flags = set(next(line for line in info if line.startswith("flags")).split())
+    needs = {"x86_64": set(), "x86_64_v3": {"avx2", "fma", "bmi2", "f16c"}, "x86_64_v4": {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"},
+             "x86_64_v4__avx512bf16": {"avx512_bf16"}, "sapphirerapids": {"amx_bf16", "avx512_fp16"}}
+    library = Library(attention("causal and window(left = 40)", dim=64), s.path("levels"),
+                      "--cpu=x86-64-v3,x86-64-v4,sapphirerapids,x86-64-v4,+avx512bf16,x86-64")
+    shape = [1, 2, 137, 64]
+    inputs = [View(Memory.normal(2 * 137 * 64, seed), shape) for seed in range(3)]
+    run = lambda: list(library.call(*inputs, View(Memory(size=2 * 137 * 64), shape)))
+    chosen, results, present = run(), {}, set()
+    for level, features in needs.items():
+        present |= features
+        if not present <= flags:
+            continue
+        library.library.f = getattr(library.library, f"f_on_{level}")
+        results[level] = run()
+        worst = max(abs(x - y) for x, y in zip(results[level], chosen))
+        s.expect(worst < 1e-5, f"{level} is off by {worst}")
+        s.runs += 1
+    best = list(results)[-1]
+    s.expect(chosen == results[best], f"what runs is not {best}")
+    s.expect(len(results) == 1 or chosen != results["x86_64"], "all bodies give the same bits: one of them runs under all names")
+    if "amx_bf16" not in flags:
+        beyond = Library(attention(dim=64), s.path("beyond"), "--cpu=sapphirerapids,graniterapids")
+        message = beyond.try_call(*inputs, View(Memory(size=2 * 137 * 64), shape))
+        s.expect(message and "f: compiled for sapphirerapids, graniterapids, none of which runs" in message, f"said: {message}")
+
+
 def types(s):
     """f16 and bf16, summed in f32: every mask, head dims and sizes, layouts and guard pages, split keys, regions, CPUs."""
     soft = index_region(["%c = arith.constant 3.0 : f32", "%x = arith.divf %s, %c : f32", "%z = math.tanh %x : f32",
