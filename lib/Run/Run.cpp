@@ -1,7 +1,7 @@
 //===- Run.cpp - Compile a spec in process, run, check and time it ----------===//
 #include "attn/Run/Run.h"
+#include "Arguments.h"
 #include "Kernel.h"
-#include "Placement.h"
 #include "attn/Reference/Npy.h"
 #include "attn/Reference/Reference.h"
 #include "attn/Support/Errors.h"
@@ -26,25 +26,6 @@ constexpr int64_t kCountedRows = 512; // for the density
 
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-llvm::Expected<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
-  llvm::SmallVector<func::FuncOp> functions;
-  std::string names;
-  for (auto func : module.getOps<func::FuncOp>()) {
-    if (func.isPrivate() || func.isExternal())
-      continue;
-    functions.push_back(func);
-    names += (names.empty() ? "" : ", ") + func.getName().str();
-  }
-  for (func::FuncOp func : functions)
-    if (func.getName() == name || (name.empty() && functions.size() == 1))
-      return func;
-  if (functions.empty())
-    return makeError("the spec has no public function with a body");
-  if (name.empty())
-    return makeError("the spec has several functions; choose one with --function=NAME: ", names);
-  return makeError("the spec has no function '", name, "'; it has ", names);
-}
-
 /// What can be refused before anything is compiled.
 llvm::Error checkOptions(func::FuncOp func, const RunOptions &options) {
   if (options.reference && (options.check || options.benchSeconds > 0))
@@ -66,22 +47,6 @@ llvm::Error checkOptions(func::FuncOp func, const RunOptions &options) {
   return llvm::Error::success();
 }
 
-std::vector<const DLTensor *> getPointers(Placed &tensors) {
-  std::vector<const DLTensor *> pointers;
-  for (PlacedTensor &tensor : tensors)
-    pointers.push_back(tensor.getDLTensor());
-  return pointers;
-}
-
-/// With a batch stride of 0 every batch is the first one.
-void repeatFirstBatch(HostTensor &tensor) {
-  if (tensor.getRank() != 4 || tensor.shape[0] == 0)
-    return;
-  size_t bytes = tensor.data.size() / tensor.shape[0];
-  for (int64_t batch = 1; batch < tensor.shape[0]; ++batch)
-    std::copy_n(tensor.data.begin(), bytes, tensor.data.begin() + batch * bytes);
-}
-
 /// Runs one function on one set of inputs: results, check and timing in turn.
 class Runner {
 public:
@@ -91,8 +56,10 @@ public:
   /// Without a kernel the reference is evaluated.
   llvm::Expected<RunReport> run(const Kernel *kernel) {
     report.function = func.getName().str();
-    if (llvm::Error error = prepare())
-      return std::move(error);
+    llvm::Expected<run::Arguments> made = run::Arguments::make(func, options, inputOptions);
+    if (!made)
+      return made.takeError();
+    arguments = std::move(*made);
     if (llvm::Error error = kernel ? runKernel(*kernel) : evaluateReference())
       return std::move(error);
     describeTensors();
@@ -105,50 +72,17 @@ public:
   }
 
 private:
-  llvm::Error prepare() {
-    llvm::Expected<HostTensors> made = makeInputs(func, inputOptions);
-    if (!made)
-      return made.takeError();
-    inputs = std::move(*made);
-    if (options.layout == Layout::Broadcast)
-      llvm::for_each(inputs, repeatFirstBatch);
-    auto shapes = getResultShapes(func, inputs);
-    if (!shapes)
-      return shapes.takeError();
-    resultShapes = std::move(*shapes);
-    return llvm::Error::success();
-  }
-
   llvm::Error evaluateReference() {
     if (failed(evaluate(func, inputs, results)))
       return makeError("the reference cannot evaluate this function");
     return llvm::Error::success();
   }
 
-  llvm::Error place(Placed &placedInputs, Placed &placedResults) {
-    for (const HostTensor &input : inputs) {
-      auto placed =
-          PlacedTensor::create(input.shape, input.elementType, /*isInput=*/true, options.layout, options.guard);
-      if (!placed)
-        return placed.takeError();
-      placed->write(input);
-      placedInputs.push_back(std::move(*placed));
-    }
-    for (auto [shape, type] : llvm::zip_equal(resultShapes, func.getResultTypes())) {
-      Type elementType = cast<RankedTensorType>(type).getElementType();
-      auto placed = PlacedTensor::create(shape, elementType, /*isInput=*/false, options.layout, options.guard);
-      if (!placed)
-        return placed.takeError();
-      placedResults.push_back(std::move(*placed));
-    }
-    return llvm::Error::success();
-  }
-
   llvm::Error runKernel(const Kernel &kernel) {
-    Placed placedInputs, placedResults;
-    if (llvm::Error error = place(placedInputs, placedResults))
+    if (llvm::Error error = arguments.place(func, options))
       return error;
-    auto in = getPointers(placedInputs), out = getPointers(placedResults);
+    Placed &placedResults = arguments.placedResults;
+    auto in = run::getPointers(arguments.placedInputs), out = run::getPointers(placedResults);
     if (llvm::Error error = kernel.call(in, out)) {
       bool touched = !llvm::all_of(placedResults, [](const PlacedTensor &placed) { return placed.isUntouched(); });
       return touched ? makeError(toString(std::move(error)), "; yet the results were written to") : std::move(error);
@@ -249,8 +183,8 @@ private:
   const InputOptions &inputOptions;
   RunReport report;
   llvm::SmallVector<std::string> resultNames;
-  llvm::SmallVector<llvm::SmallVector<int64_t>> resultShapes;
-  HostTensors inputs, results;
+  run::Arguments arguments;
+  HostTensors &inputs = arguments.inputs, results;
 };
 
 } // namespace

@@ -1,6 +1,8 @@
 //===- attn-run.cpp - Compile a spec in process, run, check and time it -----===//
 #include "../Spec.h"
-#include "attn/Run/Run.h"
+#include "attn/Run/Tune.h"
+#include "attn/Support/Files.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 
 using namespace llvm;
@@ -30,6 +32,10 @@ struct Options {
                       cl::cat(category)};
   cl::opt<std::string> bench{"bench", cl::ValueOptional, cl::desc("Time calls for so long (1)"),
                              cl::value_desc("SECONDS"), cl::cat(category)};
+  cl::opt<std::string> tune{"tune",
+                            cl::desc("Search tile sizes, each tried for the seconds of --bench (0.3), and write them "
+                                     "to a file, which attn-compile and attn-run read as @FILE"),
+                            cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<int> threads{"threads", cl::desc("OpenMP threads (all)"), cl::value_desc("N"), cl::init(0),
                        cl::cat(category)};
   cl::opt<bool> json{"json", cl::desc("Print one JSON object"), cl::cat(category)};
@@ -138,10 +144,30 @@ Error readOptions(const Options &given, attn::RunOptions &options) {
   return readInputs(given, options);
 }
 
+/// Tells every choice that is tried, and writes the best.
+Error tune(const Options &given, const attn::RunOptions &options) {
+  if (Error error = attn::checkWritable(given.tune))
+    return error;
+  auto tell = [](const attn::TuneStep &step) {
+    outs() << formatv("--{0}={1}: {2:f2} of the time{3}\n", step.choice, step.value, step.ratio,
+                      step.taken ? ", taken" : "");
+  };
+  return attn::tools::withSpec(given.spec, [&](mlir::ModuleOp module) -> Error {
+    double seconds = given.bench.getNumOccurrences() ? options.benchSeconds : 0.3;
+    Expected<attn::TuneResult> result = attn::tuneSpec(module, options, seconds, tell);
+    if (!result)
+      return result.takeError();
+    outs() << formatv("{0:f2} of the time of what is chosen without tuning\n", result->overDefault);
+    return attn::writeFile(given.tune, result->flags());
+  });
+}
+
 Error run(const Options &given) {
   attn::RunOptions options;
   if (Error error = readOptions(given, options))
     return error;
+  if (!given.tune.empty())
+    return tune(given, options);
   bool passed = true;
   auto report = [&](const attn::RunReport &report) {
     (given.json ? attn::printReportAsJSON : attn::printReport)(report, outs());
