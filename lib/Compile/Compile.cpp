@@ -41,7 +41,9 @@ Error selectFunction(ModuleOp module, StringRef name) {
   return Error::success();
 }
 
-ReportTarget getTarget(const CompileOptions &options) { return {options.target, options.gpu, options.schedule}; }
+ReportTarget getTarget(const CompileOptions &options) {
+  return {options.target, options.gpu, options.schedule, options.levels};
+}
 
 /// A copy of the spec with the attentions that run in place of unions.
 OwningOpRef<ModuleOp> splitCopy(ModuleOp module, const CompileRequest &request) {

@@ -8,6 +8,7 @@
 #include "attn/Entry/Passes.h"
 #include "attn/Schedule/Passes.h"
 #include "attn/Support/Names.h"
+#include "attn/Target/Levels.h"
 #include "attn/Target/PTX.h"
 #include "attn/Tiling/Passes.h"
 #include "mlir/Conversion/Passes.h"
@@ -285,14 +286,9 @@ static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp module, const Compile
   return lowerHost(module, options, entries);
 }
 
-FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
-  FailureOr<OwningOpRef<ModuleOp>> copy = copySpec(spec);
-  if (failed(copy))
-    return failure();
-  OwningOpRef<ModuleOp> module = std::move(*copy);
-  if (options.gpu)
-    return compileToHostOfGPU(*module, options);
-  std::vector<std::string> entries = entryNames(spec);
+/// A copy of the spec, lowered to the LLVM dialect for options.target.
+static FailureOr<OwningOpRef<ModuleOp>> lowerToLLVM(ModuleOp spec, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> module = spec.clone();
   PassManager pm(spec.getContext());
   pm.enableVerifier(options.verify || hasAssertions());
   buildSchedule(pm, options);
@@ -301,8 +297,36 @@ FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &opt
   buildLLVM(pm, options);
   if (failed(pm.run(*module)))
     return failure();
-  return makeNative(*module, options.target, options.threads ? RuntimeForm::Threads : RuntimeForm::Serial, entries,
-                    !options.jit);
+  return std::move(module);
+}
+
+static FailureOr<NativeModule> compileLevels(ModuleOp spec, const CompileOptions &options, RuntimeForm runtime) {
+  SmallVector<OwningOpRef<ModuleOp>> bodies;
+  for (const TargetModel &level : options.levels) {
+    CompileOptions own = options;
+    own.target = level;
+    FailureOr<OwningOpRef<ModuleOp>> body = lowerToLLVM(spec, own);
+    if (failed(body))
+      return failure();
+    bodies.push_back(std::move(*body));
+  }
+  auto modules = llvm::map_to_vector(bodies, [](OwningOpRef<ModuleOp> &body) { return *body; });
+  return makeNative(modules, options.levels, runtime, entryNames(spec));
+}
+
+FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &options) {
+  FailureOr<OwningOpRef<ModuleOp>> copy = copySpec(spec);
+  if (failed(copy))
+    return failure();
+  if (options.gpu)
+    return compileToHostOfGPU(**copy, options);
+  RuntimeForm runtime = options.threads ? RuntimeForm::Threads : RuntimeForm::Serial;
+  if (options.levels.size() > 1)
+    return compileLevels(**copy, options, runtime);
+  FailureOr<OwningOpRef<ModuleOp>> module = lowerToLLVM(**copy, options);
+  if (failed(module))
+    return failure();
+  return makeNative(**module, options.target, runtime, entryNames(spec), !options.jit);
 }
 
 FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileToObject(ModuleOp spec, const CompileOptions &options) {

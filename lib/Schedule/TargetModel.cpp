@@ -119,6 +119,7 @@ FailureOr<TargetModel> TargetModel::get(StringRef given, StringRef triple, std::
   llvm::InitializeAllAsmPrinters();
   llvm::InitializeAllAsmParsers(); // micro-kernels have inline assembly
   TargetModel model;
+  model.name = given.str();
   model.triple = triple.empty() ? llvm::sys::getDefaultTargetTriple() : triple.str();
   llvm::Triple parsed(model.triple);
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, error);
@@ -156,6 +157,29 @@ FailureOr<TargetModel> TargetModel::get(StringRef given, StringRef triple, std::
   setInstructions(model, *info);
   setCore(model, cpu == "native" ? llvm::sys::getHostCPUName() : cpu);
   return model;
+}
+
+static bool isFeature(StringRef part) { return part.starts_with("+") || part.starts_with("-"); }
+
+FailureOr<std::vector<TargetModel>> getLevels(StringRef cpus, StringRef triple, std::string &error) {
+  SmallVector<std::string> names;
+  for (StringRef part : llvm::split(cpus, ','))
+    if (isFeature(part) && !names.empty())
+      names.back() += "," + part.str();
+    else
+      names.push_back(part.str());
+  std::vector<TargetModel> levels;
+  for (StringRef name : names) {
+    FailureOr<TargetModel> level = TargetModel::get(name, triple, error);
+    if (failed(level))
+      return failure();
+    levels.push_back(std::move(*level));
+  }
+  if (levels.size() > 1 && !llvm::Triple(levels.front().triple).isX86()) {
+    error = "code for several CPUs in one object is for x86-64, not for " + levels.front().triple + "; name one CPU";
+    return failure();
+  }
+  return std::move(levels);
 }
 
 } // namespace attn

@@ -1,5 +1,6 @@
 //===- Object.cpp - Module to machine code --------------------------------===//
 #include "attn/Target/Object.h"
+#include "Native.h"
 #include "Optimise.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -21,7 +22,7 @@ using namespace mlir;
 
 namespace attn {
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &target) {
+std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &target) {
   llvm::Triple triple(target.triple);
   std::string error;
   const llvm::Target *backend = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -31,27 +32,6 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const TargetModel &tar
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(triple, target.cpu, target.features, options,
                                                                            llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                                                            llvm::CodeGenOptLevel::Aggressive));
-}
-
-// The runtime is generic code: it takes the target of the object that it becomes part of.
-static LogicalResult linkBitcode(llvm::Module &module, ArrayRef<unsigned char> bytes) {
-  llvm::MemoryBufferRef buffer(StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "attn runtime");
-  auto runtime = llvm::parseBitcodeFile(buffer, module.getContext());
-  if (!runtime) {
-    llvm::consumeError(runtime.takeError());
-    return failure();
-  }
-  (*runtime)->setTargetTriple(module.getTargetTriple());
-  (*runtime)->setDataLayout(module.getDataLayout());
-  return success(!llvm::Linker::linkModules(module, std::move(*runtime)));
-}
-
-static LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form) {
-  if (failed(linkBitcode(module, runtimeBitcode(form))))
-    return failure();
-  if (module.getFunction("attn_amx_granted") && failed(linkBitcode(module, tilesBitcode())))
-    return failure();
-  return form == RuntimeForm::Device ? linkBitcode(module, driverBitcode()) : success();
 }
 
 static void setTarget(llvm::Module &module, const TargetModel &target) {
@@ -66,6 +46,28 @@ static void setTarget(llvm::Module &module, const TargetModel &target) {
   }
 }
 
+// The runtime is generic code: it takes the target of the object that it becomes part of.
+LogicalResult linkBitcode(llvm::Module &module, ArrayRef<unsigned char> bytes, const TargetModel &target) {
+  llvm::MemoryBufferRef buffer(StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "attn runtime");
+  auto runtime = llvm::parseBitcodeFile(buffer, module.getContext());
+  if (!runtime) {
+    llvm::consumeError(runtime.takeError());
+    return failure();
+  }
+  (*runtime)->setTargetTriple(module.getTargetTriple());
+  (*runtime)->setDataLayout(module.getDataLayout());
+  setTarget(**runtime, target);
+  return success(!llvm::Linker::linkModules(module, std::move(*runtime)));
+}
+
+LogicalResult linkRuntime(llvm::Module &module, RuntimeForm form, const TargetModel &target) {
+  if (failed(linkBitcode(module, runtimeBitcode(form), target)))
+    return failure();
+  if (module.getFunction("attn_amx_granted") && failed(linkBitcode(module, tilesBitcode(), target)))
+    return failure();
+  return form == RuntimeForm::Device ? linkBitcode(module, driverBitcode(), target) : success();
+}
+
 // The vectors are written as they shall be: no vectoriser runs. These few passes suffice for the speed and leave most
 // of the compile time to code generation.
 static llvm::Expected<llvm::ModulePassManager> fewPasses(llvm::PassBuilder &builder) {
@@ -76,28 +78,43 @@ static llvm::Expected<llvm::ModulePassManager> fewPasses(llvm::PassBuilder &buil
   return std::move(passes);
 }
 
+FailureOr<std::unique_ptr<llvm::Module>> translate(ModuleOp module, const TargetModel &target,
+                                                   llvm::TargetMachine &machine, llvm::LLVMContext &context) {
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::unique_ptr<llvm::Module> made = translateModuleToLLVMIR(module, context, "attn");
+  if (!made)
+    return module.emitError("translation to LLVM IR failed");
+  made->setTargetTriple(machine.getTargetTriple());
+  made->setDataLayout(machine.createDataLayout());
+  setTarget(*made, target);
+  return made;
+}
+
+LogicalResult finish(NativeModule &native, ArrayRef<std::string> entries, Location loc) {
+  llvm::internalizeModule(*native.module, [&](const llvm::GlobalValue &value) {
+    return value.isWeakForLinker() || llvm::is_contained(entries, value.getName());
+  });
+  if (llvm::Error error = optimise(*native.module, *native.machine, fewPasses))
+    return emitError(loc, "LLVM refused the pass pipeline: ") << llvm::toString(std::move(error));
+  return success();
+}
+
 FailureOr<NativeModule> makeNative(ModuleOp module, const TargetModel &target, RuntimeForm runtime,
                                    ArrayRef<std::string> entries, bool withRuntime) {
   NativeModule native;
   native.context = std::make_unique<llvm::LLVMContext>();
-  registerBuiltinDialectTranslation(*module.getContext());
-  registerLLVMDialectTranslation(*module.getContext());
-  native.module = translateModuleToLLVMIR(module, *native.context, "attn");
-  if (!native.module)
-    return module.emitError("translation to LLVM IR failed");
   native.machine = createMachine(target);
   if (!native.machine)
     return module.emitError() << "LLVM has no back end for " << target.triple;
-  native.module->setTargetTriple(native.machine->getTargetTriple());
-  native.module->setDataLayout(native.machine->createDataLayout());
-  if (withRuntime && failed(linkRuntime(*native.module, runtime)))
+  auto made = translate(module, target, *native.machine, *native.context);
+  if (failed(made))
+    return failure();
+  native.module = std::move(*made);
+  if (withRuntime && failed(linkRuntime(*native.module, runtime, target)))
     return module.emitError("the runtime could not be linked into the module");
-  llvm::internalizeModule(*native.module, [&](const llvm::GlobalValue &value) {
-    return value.isWeakForLinker() || llvm::is_contained(entries, value.getName());
-  });
-  setTarget(*native.module, target);
-  if (llvm::Error error = optimise(*native.module, *native.machine, fewPasses))
-    return module.emitError("LLVM refused the pass pipeline: ") << llvm::toString(std::move(error));
+  if (failed(finish(native, entries, module.getLoc())))
+    return failure();
   return std::move(native);
 }
 

@@ -58,6 +58,18 @@ std::string describeTarget(const CompileReport &report) {
   return formatv("{0} ({1}); {2}", target.cpu, target.triple, report.threads ? "all OpenMP threads" : "one thread");
 }
 
+std::string describeLevels(const ReportTarget &target) {
+  auto names = llvm::map_range(target.levels, [](const TargetModel &level) {
+    return formatv("{0} ({1}{2})", level.name, level.form,
+                   level.amx         ? ", AMX"
+                   : level.bf16Pairs ? ", vdpbf16ps"
+                                     : "")
+        .str();
+  });
+  return llvm::join(names, ", ") +
+         "; the first that a machine has all features of is run, and what follows is of the first";
+}
+
 std::string describeKernel(const TargetModel &target, ScheduleAttr schedule) {
   return formatv("{0}: {1} floats a vector, blocks of {2} queries x {3} keys in registers, the last rows by {4}",
                  target.form, target.lanes, schedule.getQueryTile(),
@@ -263,8 +275,12 @@ json::Object toObject(const ReportTarget &target, bool threads) {
                         {"shared_bytes", gpu->sharedBytes},
                         {"cpu", cpu.cpu},
                         {"triple", cpu.triple}};
-  return json::Object{{"cpu", cpu.cpu},   {"triple", cpu.triple},       {"form", cpu.form},  {"lanes", cpu.lanes},
-                      {"rows", cpu.rows}, {"vscalefps", cpu.avx512Exp}, {"threads", threads}};
+  json::Array levels;
+  for (const TargetModel &level : target.levels)
+    levels.push_back(json::Object{{"name", level.name}, {"form", level.form}});
+  return json::Object{{"cpu", cpu.cpu},     {"triple", cpu.triple},       {"form", cpu.form},
+                      {"lanes", cpu.lanes}, {"rows", cpu.rows},           {"vscalefps", cpu.avx512Exp},
+                      {"threads", threads}, {"levels", std::move(levels)}};
 }
 
 json::Object toObject(const AttentionReport &report) {
@@ -336,6 +352,8 @@ json::Object toObject(const FunctionReport &report) {
 
 void printReport(const CompileReport &report, raw_ostream &os) {
   os << "target: " << describeTarget(report) << "\n";
+  if (!report.target.levels.empty())
+    os << "levels: " << describeLevels(report.target) << "\n";
   for (const AttentionReport &attention : report.attentions)
     printAttention(attention, report.target.cpu, os);
   for (const FunctionReport &function : report.functions)

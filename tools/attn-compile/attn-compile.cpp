@@ -2,6 +2,7 @@
 #include "../Spec.h"
 #include "attn/Compile/Compile.h"
 #include "attn/Support/Files.h"
+#include "attn/Target/Levels.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -21,7 +22,9 @@ struct Options {
   cl::opt<std::string> target{"target", cl::desc("What to compile for: cpu or cuda (cpu)"), cl::init("cpu"),
                               cl::cat(category)};
   cl::opt<std::string> cpu{
-      "cpu", cl::desc("native, x86-64-v3, sapphirerapids, ... (native); features behind it, as native,-amx-tile"),
+      "cpu",
+      cl::desc("native, x86-64-v3, sapphirerapids, ... (native); features behind it, as native,-amx-tile; "
+               "several for one object with code for each"),
       cl::value_desc("NAME"), cl::init("native"), cl::cat(category)};
   cl::opt<std::string> chip{"chip", cl::desc("The GPU: sm_80, sm_86, sm_90, ... (sm_80)"), cl::value_desc("NAME"),
                             cl::init("sm_80"), cl::cat(category)};
@@ -70,6 +73,16 @@ Error checkEmit(Emit emit, bool cuda) {
   return Error::success();
 }
 
+/// What one CPU alone is for.
+Error checkLevels(const Options &given) {
+  bool isOneStage = given.emit == Emit::Schedule || given.emit == Emit::Tile || given.emit == Emit::CPU;
+  if (given.target == "cuda")
+    return fail("--cpu=" + given.cpu + ": the host of a GPU is one CPU; name one");
+  if (isOneStage)
+    return fail("--cpu=" + given.cpu + ": this stage is of one CPU; name one, or use --emit=llvm, asm or object");
+  return Error::success();
+}
+
 Error readOptions(const Options &given, attn::CompileRequest &request) {
   bool cuda = given.target == "cuda";
   if (given.target != "cpu" && !cuda)
@@ -90,10 +103,16 @@ Error readOptions(const Options &given, attn::CompileRequest &request) {
   if (Error error = attn::checkWritable(given.output))
     return error;
   std::string message;
-  auto target = attn::TargetModel::get(given.cpu, given.triple, message);
-  if (failed(target))
+  auto levels = attn::getLevels(given.cpu, given.triple, message);
+  if (failed(levels))
     return fail(message);
-  request.options.target = *target;
+  attn::sortLevels(*levels);
+  request.options.target = levels->front();
+  if (levels->size() > 1) {
+    if (Error error = checkLevels(given))
+      return error;
+    request.options.levels = std::move(*levels);
+  }
   if (cuda) {
     auto gpu = attn::GPUModel::get(given.chip, message);
     if (failed(gpu))

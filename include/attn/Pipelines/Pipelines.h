@@ -17,7 +17,9 @@
 namespace attn {
 
 struct CompileOptions {
-  TargetModel target;          // the CPU; of a GPU kernel, the host's
+  TargetModel target; // the CPU; of a GPU kernel, the host's
+  /// Where one object has code for several CPUs, all of them, the best first: `target` is the best.
+  std::vector<TargetModel> levels;
   std::optional<GPUModel> gpu; // compile kernels for it
   ScheduleOverrides schedule;
   bool threads = true;

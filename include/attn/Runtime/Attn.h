@@ -32,7 +32,8 @@ enum AttnStatus {
   ATTN_WRONG_PLAN = 10,    /* the plan is of another function, other extents or another GPU */
   ATTN_NO_DEVICE = 11,     /* no CUDA driver, no GPU, or one that the kernels were not compiled for */
   ATTN_DEVICE_FAILED = 12, /* the CUDA driver refused a request; outputs may be touched */
-  ATTN_NO_AMX = 13         /* the code is for CPUs with AMX, and this one, or its operating system, has none to give */
+  ATTN_NO_AMX = 13,        /* the code is for CPUs with AMX, and this one, or its operating system, has none to give */
+  ATTN_NO_CPU = 14         /* the object holds code for several CPUs, and none of it runs on this one */
 };
 
 typedef struct attn_plan attn_plan;

@@ -25,6 +25,9 @@ llvm::ArrayRef<unsigned char> driverBitcode();
 /// A module that defines attn_amx_granted (attn/Runtime/Amx.h), hidden, for x86-64. It calls nothing.
 llvm::ArrayRef<unsigned char> tilesBitcode();
 
+/// A module that defines attn_choose_level (attn/Runtime/Levels.h), hidden, for x86-64. It calls attn_amx_granted.
+llvm::ArrayRef<unsigned char> levelsBitcode();
+
 } // namespace attn
 
 #endif

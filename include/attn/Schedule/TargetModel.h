@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 namespace attn {
 
@@ -40,6 +41,7 @@ inline int64_t getPackedKeys(int64_t l2Bytes, int64_t dim, int64_t valueDim, int
 }
 
 struct TargetModel {
+  std::string name;                  // as it was asked for
   std::string triple, cpu, features; // as LLVM takes them
   std::string form;                  // "AVX-512", "AVX2 and FMA", "portable, 4 lanes"
   int64_t lanes = 4;                 // f32 of a vector
@@ -60,6 +62,10 @@ struct TargetModel {
   /// feature bits. An unknown name is an error text that says what is known.
   static mlir::FailureOr<TargetModel> get(llvm::StringRef cpu, llvm::StringRef triple, std::string &error);
 };
+
+/// The models of one or several CPUs, the names separated by commas, features behind the name that they change:
+/// "x86-64-v3,x86-64-v4,+avx512bf16,sapphirerapids". Several are for x86-64.
+mlir::FailureOr<std::vector<TargetModel>> getLevels(llvm::StringRef cpus, llvm::StringRef triple, std::string &error);
 
 } // namespace attn
 

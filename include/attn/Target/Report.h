@@ -21,9 +21,10 @@ struct AttentionProblem {
 
 /// What a report speaks of: a CPU, or a GPU and its host.
 struct ReportTarget {
-  TargetModel cpu;
+  TargetModel cpu; // the best, where there are levels
   std::optional<GPUModel> gpu;
   ScheduleOverrides overrides;
+  std::vector<TargetModel> levels = {}; // of an object with code for several CPUs, the best first
 };
 
 /// The schedule of an op: the one it carries, else the one that is chosen for the target. Fails, with a located
