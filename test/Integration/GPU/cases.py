@@ -12,7 +12,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "CPU"), os.path.join(HERE, "..", "..", "..", "benchmarks")]
-from cases import MASKS, INF, TWICE, overflow_files, compute as compute_on, counted as counted_on, distances as distances_on, linear as linear_on, scores as scores_on, steps as steps_on
+from cases import MASKS, INF, TWICE, overflow_files, counted as counted_on, distances as distances_on, scores as scores_on
 from gpu import sass, static
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
@@ -40,21 +40,6 @@ def masks(s):
     for number, name in enumerate(MASKS):
         for element in (("bf16", "f16")[number % 2], "f32"):
             s.check(f"{element}, {name}", spec(name, element, align="bottom_right"), sizes, EMULATED)
-
-
-def steps(s):
-    """The steps around attention, as on a CPU; between them and attention no host takes part."""
-    steps_on(s, EMULATED)
-
-
-def compute(s):
-    """Sums over the elements of tensors, an element of the output to each thread."""
-    compute_on(s, EMULATED)
-
-
-def linear(s):
-    """Linear attention, as on a CPU."""
-    linear_on(s, EMULATED)
 
 
 def normalizers(s):
