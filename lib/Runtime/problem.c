@@ -149,8 +149,9 @@ static void fold(AttnCall *call, int64_t kernel_index, AttnProblem *problem) {
   const AttnKernel *kernel = problem->kernel;
   AttnMemRef *folded = call->folded + ATTN_FOLDED * kernel_index;
   int64_t heads = problem->query->extents[1], kv_heads = problem->key->extents[1];
-  if (on_device(call) || kernel->has_mask || kernel->natural_partials || kernel->num_captured || problem->joined_out ||
-      problem->query->extents[2] != 1 || kv_heads == 0 || heads <= kv_heads)
+  if (on_device(call) || kernel->has_mask || kernel->reindex != ATTN_DENSE || kernel->natural_partials ||
+      kernel->num_captured || problem->joined_out || problem->query->extents[2] != 1 || kv_heads == 0 ||
+      heads <= kv_heads)
     return;
   problem->query = fold_heads(&folded[0], problem->query, 4, kv_heads);
   problem->out = fold_heads(&folded[1], problem->out, 4, kv_heads);

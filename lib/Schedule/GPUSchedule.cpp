@@ -82,7 +82,9 @@ SmallVector<Cut> GPUChooser::candidates() {
   if (tensorCores() && wide <= 128)
     cuts.push_back({128, 8, 64});
   if (tensorCores() && parts() == 1)
-    cuts.append({{128, 8, 32}, {64, 4, 64}});
+    cuts.push_back({128, 8, 32});
+  if (tensorCores() && wide <= 192) // beyond, scores of 64 keys do not fit the registers
+    cuts.push_back({64, 4, 64});
   if (parts() == 1)
     cuts.push_back({64, 4, 32});
   cuts.push_back({64, 4, 16});

@@ -392,9 +392,9 @@ def few_queries(s):
             s.check(f"{element}, {cpu}", spec, sizes, f"--cpu={cpu}", "--split=192")
     for strides in ("bshd", "padded"):
         s.check(strides, attention(dim=64), sizes[:2], f"--strides={strides}", "--guard=after")
-    for mask in ("causal", "window(left = 300)", "key_length(%n : tensor<?xi32>)"):
-        args = "%n: tensor<?xi32>" if "%n" in mask else ""
-        s.check(mask, attention(mask, args=args, align="bottom_right", lse=True, dim=16), ["H=4,Hkv=2,N=1,M=700", "H=1,N=5,M=600"])
+    for mask, args in (*MASKS.values(), ("window(left = 300)", "")):  # those that are reindexed ask for positions without a mask
+        for align in ("top_left", "bottom_right"):
+            s.check(f"{mask}, {align}", attention(mask, args=args, align=align, lse=True, dim=16), ["H=4,Hkv=2,N=1,M=700", "H=1,N=5,M=600"])
     for scale in ("50.0", "1000.0"):  # references that are far too low
         s.check(f"scale {scale}", attention(scale=scale, lse=True, dim=16), ["H=2,N=3,M=300", "H=4,Hkv=1,N=1,M=500"])
     n, m, d = 2, 200, 16
