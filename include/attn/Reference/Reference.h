@@ -60,15 +60,15 @@ int64_t chooseRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, d
 /// Our result against the exact one. Errors count by the natural magnitude of their element, so that one large element
 /// does not excuse all others. Straight f32 may be lucky where there are few elements, hence the floor.
 struct Comparison {
-  static constexpr double kFloor =
-      0x1p-21; // 4 ulp of f32: of rows with few keys, whose plain error may be small by luck
+  /// 4 ulp of f32: of rows with few keys, whose plain error may be small by luck.
+  static constexpr double kFloor = 0x1p-21;
   /// Smaller numbers may count as 0: weights of less than 2^-100 of the largest, a sink's among them, may count as
   /// that, and this many of them add up.
   static constexpr double kSmallest = 0x1p-90;
-  double allowed = kFloor;                      // by magnitude: twice the largest error of straight f32, or the floor
-  double maxError = 0;                          // absolute; infinite where one is not finite and the other differs
-  double plainError = 0;                        // of straight f32 at that magnitude
-  double bound = 0;                             // of maxError
+  double allowed = kFloor;      // by magnitude: twice the largest error of straight f32, or the floor
+  double maxError = 0;          // absolute; infinite where one is not finite and the other differs
+  double plainError = 0;        // of straight f32 at that magnitude
+  double bound = 0;             // of maxError
   int64_t worst = -1;           // flat index of the element with the largest error by its bound: the four above are its
   double got = 0, expected = 0; // there
   bool passed() const { return maxError <= bound; }
