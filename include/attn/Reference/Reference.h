@@ -62,9 +62,8 @@ int64_t chooseRows(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs, d
 struct Comparison {
   /// 4 ulp of f32: of rows with few keys, whose plain error may be small by luck.
   static constexpr double kFloor = 0x1p-21;
-  /// Smaller numbers may count as 0: weights of less than 2^-100 of the largest, a sink's among them, may count as
-  /// that, and this many of them add up.
-  static constexpr double kSmallest = 0x1p-90;
+  /// Smaller numbers may count as 0.
+  static constexpr double kSmallest = 0x1p-100;
   double allowed = kFloor;      // by magnitude: twice the largest error of straight f32, or the floor
   double maxError = 0;          // absolute; infinite where one is not finite and the other differs
   double plainError = 0;        // of straight f32 at that magnitude

@@ -131,24 +131,27 @@ struct MicroKernels::TileCode {
     });
   }
 
-  /// Gives the state another reference; answers the sums in it.
+  /// Gives the state another reference; answers the sums in it. What weighs 2^40 in the old one may be nothing in the
+  /// new one, and one factor is not that small: there are two.
   Values rescale(ValueRange minusMs) {
-    Values sums, factors;
+    Values sums, factors, rests;
     Reference zero = e.reference(e.splat(0), kernels.block.exp);
     for (auto [v, next] : llvm::enumerate(minusMs)) {
-      Value difference = e.subf(next, minusM(v));
+      Value difference = e.subf(next, minusM(v)), least = e.splat(-24);
       if (kernels.isNatural())
         difference = e.mulf(difference, e.splat(kQuarterLog2e));
       // Both may be -inf, of rows that have kept nothing yet.
       difference = e.select(e.cmpf(arith::CmpFPredicate::OEQ, next, minusM(v)), e.splat(0), difference);
-      factors.push_back(e.exp2(e.atLeast(difference, e.splat(-31.5f)), zero, kernels.block.exp));
-      sums.push_back(e.mulf(sum(v), factors.back()));
+      Value first = e.atLeast(difference, least), rest = e.atLeast(e.subf(difference, first), least);
+      factors.push_back(e.exp2(first, zero, kernels.block.exp));
+      rests.push_back(e.exp2(rest, zero, kernels.block.exp));
+      sums.push_back(e.mulf(e.mulf(sum(v), factors[v]), rests[v]));
       e.vstore(next, slot(), lane(v));
     }
     e.loop(e.index(0), at.valueDim, 1, [&](Value d) {
       for (auto [v, factor] : llvm::enumerate(factors)) {
         Value place = e.add(e.add(at.output, e.mul(d, kernels.queries)), v * e.lanes);
-        e.vstore(e.mulf(e.vload(slot(), place), factor), slot(), place);
+        e.vstore(e.mulf(e.mulf(e.vload(slot(), place), factor), rests[v]), slot(), place);
       }
     });
     return sums;

@@ -539,12 +539,16 @@ def far_reference(s):
     random.seed(1)
     files = {name: write_npy(s.path("x.npy"), "f", [1, 1, n, d], [random.gauss(0, 1) for _ in range(n * d)]) for name in ("k",)}
     files["q"] = files["k"]
+    beyond = {"u": write_npy(s.path("u.npy"), "f", [2], [250.0, 1000.0])}
     away = index_region(["%x = arith.constant -9.0 : f32", "%y = arith.addf %s, %x : f32", "%z = arith.cmpi eq, %i, %j : index",
                          "%w = arith.select %z, %s, %y : f32", "attn.yield %w : f32"])
     for cpu in ("native", "x86-64-v3", "x86-64"):
         for mask, score in (("not window(left = 0, right = 0)", ""), ("not window(left = 0, right = 0)", away), ("", away)):
             s.check(f"{cpu}, {mask}, {score}", attention(mask, score, lse=True), f"H=1,N={n},D={d}", f"--cpu={cpu}", files=files)
         s.check(f"{cpu}, negative", attention(scale="-0.0625", lse=True), f"H=1,N={n},D={d}", f"--cpu={cpu}", files=files)
+        for score in ("", away):  # a sink far above both: what is kept weighs nothing
+            sink = attention("not window(left = 0, right = 0)", score, scale="6.0", dim=16, lse=True, sink="%u : tensor<?xf32>", args="%u: tensor<?xf32>")
+            s.check(f"{cpu}, sink, {score}", sink, ["H=2,N=200", "H=2,N=3,M=200"], f"--cpu={cpu}", files=beyond)
 
 
 def overflow_keys(m, d):
