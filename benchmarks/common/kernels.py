@@ -32,14 +32,14 @@ class Kernel:
     """A function of a compiled object, with its plan; `last` are arguments behind the tensors."""
 
     def __init__(self, library, name="f", last=()):
-        self.library, self.last = library, last
+        self.loaded, self.last = library, last
         self.function, self.planning, self.running = (getattr(library, name + end) for end in ("", "_plan", "_run"))
         library.attn_last_error.restype = ctypes.c_char_p
 
     def _call(self, function, first, tensors):
         status = function(*first, *(ctypes.byref(t) for t in tensors), *self.last)
         if status:
-            raise SystemExit(f"{self.library._name}: {self.library.attn_last_error().decode()}")
+            raise SystemExit(f"{self.loaded._name}: {self.loaded.attn_last_error().decode()}")
 
     def run(self, inputs, output):
         self._call(self.function, (), [*inputs, output])
@@ -53,7 +53,7 @@ class Kernel:
         self._call(self.running, (plan,), [*inputs, output])
 
     def free(self, plan):
-        self.library.attn_plan_free(plan)
+        self.loaded.attn_plan_free(plan)
 
 
 def find_program(*names, install=""):

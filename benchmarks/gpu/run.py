@@ -96,11 +96,11 @@ class Bench(Report):
         self.folder, self.options = folder, options
         self.quick = json.loads((folder / "bundle.json").read_text())["quick"]
         self.device = Device(*([open_fake_driver(folder, options)] if options.emulated else []))
-        self.library = ctypes.CDLL(str(folder / "kernels.so"))
+        self.loaded = ctypes.CDLL(str(folder / "kernels.so"))
         self.start = time.monotonic()
 
     def kernel(self, case):
-        return Kernel(self.library, case.function.name, last=[ctypes.c_void_p(None)])
+        return Kernel(self.loaded, case.function.name, last=[ctypes.c_void_p(None)])
 
     def buffers(self, case):
         """Of q, k, v, captured tensors, and the result behind them."""

@@ -421,7 +421,7 @@ def levels(s):
         present |= features
         if not present <= flags:
             continue
-        library.library.f = getattr(library.library, f"f_on_{level}")
+        library.loaded.f = getattr(library.loaded, f"f_on_{level}")
         results[level] = run()
         worst = max(abs(x - y) for x, y in zip(results[level], chosen))
         s.expect(worst < 1e-5, f"{level} is off by {worst}")

@@ -83,13 +83,13 @@ class Library:
         with open(path + ".mlir", "w") as file:
             file.write(spec)
         subprocess.run(["attn-compile", path + ".mlir", "--emit=shared", "-o", path + ".so", "--threads=off", *options], check=True)
-        self.library = ctypes.CDLL(path + ".so")
-        self.library.attn_last_error.restype = ctypes.c_char_p
+        self.loaded = ctypes.CDLL(path + ".so")
+        self.loaded.attn_last_error.restype = ctypes.c_char_p
 
     def try_call(self, *views):
         """The error message, or None."""
-        status = self.library.f(*(ctypes.byref(view.tensor) for view in views))
-        return self.library.attn_last_error().decode() if status else None
+        status = self.loaded.f(*(ctypes.byref(view.tensor) for view in views))
+        return self.loaded.attn_last_error().decode() if status else None
 
     def call(self, *views):
         """The elements of the last view, which is the output."""
@@ -100,6 +100,6 @@ class Library:
 
     def plan(self, *views):
         made = ctypes.c_void_p()
-        if self.library.f_plan(ctypes.byref(made), *(ctypes.byref(view.tensor) for view in views)):
-            raise SystemExit(self.library.attn_last_error().decode())
-        self.library.attn_plan_free(made)
+        if self.loaded.f_plan(ctypes.byref(made), *(ctypes.byref(view.tensor) for view in views)):
+            raise SystemExit(self.loaded.attn_last_error().decode())
+        self.loaded.attn_plan_free(made)
