@@ -286,18 +286,15 @@ static FailureOr<NativeModule> compileToHostOfGPU(ModuleOp module, const Compile
   return lowerHost(module, options, entries);
 }
 
-/// A copy of the spec, lowered to the LLVM dialect for options.target.
-static FailureOr<OwningOpRef<ModuleOp>> lowerToLLVM(ModuleOp spec, const CompileOptions &options) {
-  OwningOpRef<ModuleOp> module = spec.clone();
-  PassManager pm(spec.getContext());
+/// Lowers a module to the LLVM dialect for options.target.
+static LogicalResult lowerToLLVM(ModuleOp module, const CompileOptions &options) {
+  PassManager pm(module.getContext());
   pm.enableVerifier(options.verify || hasAssertions());
   buildSchedule(pm, options);
   buildTiling(pm, options);
   buildCPU(pm, options);
   buildLLVM(pm, options);
-  if (failed(pm.run(*module)))
-    return failure();
-  return std::move(module);
+  return pm.run(module);
 }
 
 static FailureOr<NativeModule> compileLevels(ModuleOp spec, const CompileOptions &options, RuntimeForm runtime) {
@@ -305,10 +302,9 @@ static FailureOr<NativeModule> compileLevels(ModuleOp spec, const CompileOptions
   for (const TargetModel &level : options.levels) {
     CompileOptions own = options;
     own.target = level;
-    FailureOr<OwningOpRef<ModuleOp>> body = lowerToLLVM(spec, own);
-    if (failed(body))
+    bodies.push_back(spec.clone());
+    if (failed(lowerToLLVM(*bodies.back(), own)))
       return failure();
-    bodies.push_back(std::move(*body));
   }
   auto modules = llvm::map_to_vector(bodies, [](OwningOpRef<ModuleOp> &body) { return *body; });
   return makeNative(modules, options.levels, runtime, entryNames(spec));
@@ -318,15 +314,15 @@ FailureOr<NativeModule> compileToNative(ModuleOp spec, const CompileOptions &opt
   FailureOr<OwningOpRef<ModuleOp>> copy = copySpec(spec);
   if (failed(copy))
     return failure();
+  ModuleOp module = **copy;
   if (options.gpu)
-    return compileToHostOfGPU(**copy, options);
+    return compileToHostOfGPU(module, options);
   RuntimeForm runtime = options.threads ? RuntimeForm::Threads : RuntimeForm::Serial;
   if (options.levels.size() > 1)
-    return compileLevels(**copy, options, runtime);
-  FailureOr<OwningOpRef<ModuleOp>> module = lowerToLLVM(**copy, options);
-  if (failed(module))
+    return compileLevels(module, options, runtime);
+  if (failed(lowerToLLVM(module, options)))
     return failure();
-  return makeNative(**module, options.target, runtime, entryNames(spec), !options.jit);
+  return makeNative(module, options.target, runtime, entryNames(spec), !options.jit);
 }
 
 FailureOr<std::unique_ptr<llvm::MemoryBuffer>> compileToObject(ModuleOp spec, const CompileOptions &options) {

@@ -76,39 +76,30 @@ Preset linear() {
           }};
 }
 
-/// Features that approximate a softmax. Their exponents are kept small by a maximum: of queries over their features,
-/// which cancels; of keys over all tokens or, where a later token must not be seen, over those so far, with a decay as
-/// it grows.
-static void addSoftmaxFeatures(const Settings &set, LinearSystem &system) {
+/// Features that approximate a softmax. Their exponents are kept small by a maximum of keys: over all tokens or, where
+/// a later token must not be seen, over those so far, with a decay as it grows.
+static void addStabilizedFeatures(const Settings &set, LinearSystem &system, llvm::StringRef features) {
   bool causal = set.isOn("causal");
-  std::map<std::string, std::string> names{{"causal", causal ? " causal" : ""},
-                                           {"state", set.isOn("state") ? " state(%c0 : !m)" : ""}};
-  system.features = set.fill("  %uq, %mq = attn.random_features %q, %projection softmax : !t, !p -> !f, !w\n"
-                             "  %uk, %mk = attn.random_features %k, %projection softmax : !t, !p -> !f, !w\n"
-                             "  %m, %decay, %c = attn.running_max %mk$causal$state : !w -> !w, !w, !m\n"
-                             "  %fq = attn.feature_map %uq exp subtract(%mq : !w) plus($epsilon) : !f -> !f\n"
-                             "  %fk = attn.feature_map %uk exp subtract(%m : !w) plus($epsilon) : !f -> !f\n",
-                             names);
+  system.features = set.fill(
+      features.str(), {{"causal", causal ? " causal" : ""}, {"state", set.isOn("state") ? " state(%c0 : !m)" : ""}});
   system.types += "!m = tensor<?x?xf32>\n!d = tensor<?x?x?xf32>\n";
   system.decays = causal;
   system.stabilized = true;
 }
 
-/// The same kernel as cosines and sines, whose sizes are what has to be kept small: those of queries cancel.
-static void addTrigonometricFeatures(const Settings &set, LinearSystem &system) {
-  bool causal = set.isOn("causal");
-  std::map<std::string, std::string> names{{"causal", causal ? " causal" : ""},
-                                           {"state", set.isOn("state") ? " state(%c0 : !m)" : ""}};
-  system.features = set.fill("  %uq, %lq = attn.random_features %q, %projection trigonometric : !t, !p -> !f, !w\n"
-                             "  %uk, %lk = attn.random_features %k, %projection trigonometric : !t, !p -> !f, !w\n"
-                             "  %m, %decay, %c = attn.running_max %lk$causal$state : !w -> !w, !w, !m\n"
-                             "  %fq = attn.feature_map %uq trigonometric : !f -> !f\n"
-                             "  %fk = attn.feature_map %uk trigonometric logs(%lk : !w) subtract(%m : !w) : !f -> !f\n",
-                             names);
-  system.types += "!m = tensor<?x?xf32>\n!d = tensor<?x?x?xf32>\n";
-  system.decays = causal;
-  system.stabilized = true;
-}
+/// Positive ones. Queries have a maximum over their features, which cancels.
+constexpr const char *kPositive = "  %uq, %mq = attn.random_features %q, %projection softmax : !t, !p -> !f, !w\n"
+                                  "  %uk, %mk = attn.random_features %k, %projection softmax : !t, !p -> !f, !w\n"
+                                  "  %m, %decay, %c = attn.running_max %mk$causal$state : !w -> !w, !w, !m\n"
+                                  "  %fq = attn.feature_map %uq exp subtract(%mq : !w) plus($epsilon) : !f -> !f\n"
+                                  "  %fk = attn.feature_map %uk exp subtract(%m : !w) plus($epsilon) : !f -> !f\n";
+/// Cosines and sines, whose sizes are what has to be kept small: those of queries cancel.
+constexpr const char *kTrigonometric =
+    "  %uq, %lq = attn.random_features %q, %projection trigonometric : !t, !p -> !f, !w\n"
+    "  %uk, %lk = attn.random_features %k, %projection trigonometric : !t, !p -> !f, !w\n"
+    "  %m, %decay, %c = attn.running_max %lk$causal$state : !w -> !w, !w, !m\n"
+    "  %fq = attn.feature_map %uq trigonometric : !f -> !f\n"
+    "  %fk = attn.feature_map %uk trigonometric logs(%lk : !w) subtract(%m : !w) : !f -> !f\n";
 
 static void addMappedFeatures(const Settings &set, LinearSystem &system) {
   system.features = set.fill("  %uq, %mq = attn.random_features %q, %projection : !t, !p -> !f, !w\n"
@@ -138,8 +129,8 @@ Preset performer() {
             system.types = set.is("projection", "shared") ? "!p = tensor<?x${head_dim}xf32> // [features, head_dim]\n"
                                                           : "!p = tensor<?x?x${head_dim}xf32>\n";
             system.normalized = true;
-            set.is("features", "softmax")         ? addSoftmaxFeatures(set, system)
-            : set.is("features", "trigonometric") ? addTrigonometricFeatures(set, system)
+            set.is("features", "softmax")         ? addStabilizedFeatures(set, system, kPositive)
+            : set.is("features", "trigonometric") ? addStabilizedFeatures(set, system, kTrigonometric)
                                                   : addMappedFeatures(set, system);
             return writeLinear(set, system);
           }};

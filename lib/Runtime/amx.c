@@ -2,16 +2,7 @@
 #include "attn/Runtime/Amx.h"
 
 #if defined(__x86_64__) && defined(__linux__)
-
-typedef struct {
-  unsigned a, b, c, d;
-} Registers;
-
-static Registers cpuid(unsigned leaf, unsigned subleaf) {
-  Registers r;
-  __asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(subleaf));
-  return r;
-}
+#include "Cpuid.h"
 
 /* Are both states of the tiles saved when threads are switched? */
 static int are_tiles_saved(void) {

@@ -3,16 +3,7 @@
 #include "attn/Runtime/Amx.h"
 
 #if defined(__x86_64__)
-
-typedef struct {
-  uint32_t a, b, c, d;
-} Registers;
-
-static Registers cpuid(uint32_t leaf, uint32_t subleaf) {
-  Registers r;
-  __asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(subleaf));
-  return r;
-}
+#include "Cpuid.h"
 
 /* A leaf that the CPU does not have answers with those of another one. */
 static void read_features(uint32_t *words) {

@@ -114,46 +114,33 @@ private:
     return parser.emitError(parser.getCurrentLocation()) << "expected ')' at the end of the clause '" << clause << "'";
   }
 
-  ParseResult parseJoin() {
+  /// `least` to `most` tensors with their types, which `takes` describes.
+  ParseResult parseTensors(StringRef clause, StringRef example, StringRef takes, size_t least, size_t most,
+                           SmallVectorImpl<Value> &into) {
     SMLoc loc = parser.getCurrentLocation();
     SmallVector<OpAsmParser::UnresolvedOperand, 2> operands;
     SmallVector<Type, 2> types;
-    StringRef example = "join(%output, %lse : type, type)";
     if (open(example) || parser.parseOperandList(operands))
       return failure();
-    if (operands.size() != 2 || parser.parseOptionalColon())
-      return parser.emitError(loc) << "join takes an output and its log-sum-exp with their types, as in " << example;
-    if (parser.parseTypeList(types) || close("join"))
+    if (operands.size() < least || operands.size() > most || parser.parseOptionalColon())
+      return parser.emitError(loc) << clause << " takes " << takes << ", as in " << example;
+    if (parser.parseTypeList(types) || close(clause))
       return failure();
-    return parser.resolveOperands(operands, types, loc, joined);
+    return parser.resolveOperands(operands, types, loc, into);
+  }
+
+  ParseResult parseJoin() {
+    return parseTensors("join", "join(%output, %lse : type, type)", "an output and its log-sum-exp with their types", 2,
+                        2, joined);
   }
 
   ParseResult parseSink() {
-    SMLoc loc = parser.getCurrentLocation();
-    OpAsmParser::UnresolvedOperand operand;
-    Type type;
-    StringRef example = "sink(%logits : tensor<?xf32>)";
-    if (open(example) || parser.parseOperand(operand))
-      return failure();
-    if (parser.parseOptionalColon())
-      return parser.emitError(loc) << "sink takes a tensor of logits with its type, as in " << example;
-    if (parser.parseType(type) || close("sink"))
-      return failure();
-    return parser.resolveOperand(operand, type, sink);
+    return parseTensors("sink", "sink(%logits : tensor<?xf32>)", "a tensor of logits with its type", 1, 1, sink);
   }
 
   ParseResult parseRelative() {
-    SMLoc loc = parser.getCurrentLocation();
-    SmallVector<OpAsmParser::UnresolvedOperand, 2> operands;
-    SmallVector<Type, 2> types;
-    StringRef example = "relative(%table, %bias : type, type) or relative(%table : type)";
-    if (open(example) || parser.parseOperandList(operands))
-      return failure();
-    if (operands.empty() || operands.size() > 2 || parser.parseOptionalColon())
-      return parser.emitError(loc) << "relative takes a table and perhaps a bias with their types, as in " << example;
-    if (parser.parseTypeList(types) || close("relative"))
-      return failure();
-    return parser.resolveOperands(operands, types, loc, relative);
+    return parseTensors("relative", "relative(%table, %bias : type, type) or relative(%table : type)",
+                        "a table and perhaps a bias with their types", 1, 2, relative);
   }
 
   ParseResult parseScore() {
