@@ -31,7 +31,7 @@ class Chip:
 
 CHIPS = {
     "sm_80": Chip("A100", matrix=256, mma_sync=1.0, fma=16),
-    "sm_90": Chip("H100", matrix=1024, mma_sync=0.63, fma=32, shared=228 << 10),
+    "sm_90": Chip("H100", matrix=512, mma_sync=0.63, fma=32, shared=228 << 10),
 }
 
 FMA_OPS = {"FFMA", "FADD", "FMUL", "IMAD"}

@@ -60,10 +60,15 @@ void printBench(const RunReport &report, raw_ostream &os) {
 
 double ratio(uint64_t real, uint64_t ideal) { return ideal ? double(real) / double(ideal) : 1; }
 
+std::string describeTiles(const EmulationReport &emulation) {
+  double tiles = emulation.tilesPerSecond();
+  return tiles ? formatv(" ({0} tiles of 64 x 64, head_dim 64, a second)", formatCount(tiles)).str() : "";
+}
+
 void printEmulation(const EmulationReport &emulation, raw_ostream &os) {
   os << "  GPU    " << emulation.launches << (emulation.launches == 1 ? " launch, " : " launches, ")
      << formatCount(emulation.blocks) << " blocks, " << formatCount(emulation.multiplies) << " mma.sync in "
-     << formatTime(emulation.seconds) << " of emulation; shared memory "
+     << formatTime(emulation.seconds) << " of emulation" << describeTiles(emulation) << "; shared memory "
      << format("%.2f x and global memory %.2f x the least traffic\n",
                ratio(emulation.sharedPasses, emulation.idealSharedPasses),
                ratio(emulation.sectors, emulation.idealSectors));
@@ -146,6 +151,7 @@ void printReportAsJSON(const RunReport &report, raw_ostream &os) {
                                        {"mma", e.multiplies},
                                        {"instructions", e.instructions},
                                        {"seconds", e.seconds},
+                                       {"tiles_per_second", e.tilesPerSecond()},
                                        {"shared_passes", e.sharedPasses},
                                        {"ideal_shared_passes", e.idealSharedPasses},
                                        {"sectors", e.sectors},

@@ -11,7 +11,7 @@ using llvm::formatv;
 namespace attn {
 namespace {
 
-constexpr int64_t kStages = 2, kWarp = 32;
+constexpr int64_t kMaxStages = 4, kWarp = 32;
 /// Warps of a block, and registers of a thread.
 constexpr int64_t kMaxWarps = 32, kMaxRegisters = 255;
 /// Output registers of a lane are value_dim / 2 per 16 query rows. Beyond this width they and a tile of scores would
@@ -33,7 +33,7 @@ constexpr double kGain = 0.95;
 
 /// A way to cut: query rows and warps of a block, keys of a tile, query heads that share the rows.
 struct Cut {
-  int64_t queries, warps, keys, pack = 1, stages = kStages;
+  int64_t queries, warps, keys, pack = 1, stages = 2;
 };
 
 class GPUChooser {
@@ -62,6 +62,10 @@ private:
   FailureOr<Cut> chooseCut();
   Cut narrowForMask(ArrayRef<Cut> cuts);
   void chooseReindexing();
+  double tileBytes(const Cut &cut);
+  double bytesReceived(const Cut &cut);
+  double bytesConsumed(const Cut &cut);
+  void chooseStages(Cut &cut);
   std::string describeOccupancy(const Cut &cut);
 
   AttentionOp op;
@@ -92,8 +96,13 @@ SmallVector<Cut> GPUChooser::candidates() {
     for (int64_t keys : {64, 32, 16})
       if (keys < 64 || (tensorCores() && parts() == 1))
         cuts.push_back({rows, rows / 16, keys});
-  for (Cut &cut : cuts)
+  // A last resort, and all that chips need whose threads wait for what they copy.
+  cuts.push_back({16, 1, 16, /*pack=*/1, /*stages=*/1});
+  for (Cut &cut : cuts) {
     cut.warps *= parts();
+    if (!gpu.tensorCores)
+      cut.stages = 1;
+  }
   llvm::erase_if(cuts, [](const Cut &cut) { return cut.warps > kChosenWarps; });
   return cuts;
 }
@@ -149,7 +158,8 @@ FailureOr<Cut> GPUChooser::chooseCut() {
   if (overrides.pack > 16)
     return op.emitError() << "no query tile has rows for " << overrides.pack << " heads; pack fewer";
   return op.emitError() << "head_dim " << dim << " and value dimension " << valueDim << " need "
-                        << sharedBytes({16, parts(), 16}) << " bytes of shared memory for the smallest tiles, but a "
+                        << sharedBytes({16, parts(), 16, 1, 1})
+                        << " bytes of shared memory for the smallest tiles, but a "
                         << "block of " << gpu.chip << " has " << gpu.sharedBytes
                         << "; use a smaller head_dim or another chip";
 }
@@ -205,6 +215,41 @@ GPUResources GPUChooser::estimate(const Cut &cut) {
   return resources;
 }
 
+/// Bytes of a tile of keys and values in global memory.
+double GPUChooser::tileBytes(const Cut &cut) {
+  return double(cut.keys) * (dim + valueDim) * element.getIntOrFloatBitWidth() / 8;
+}
+
+/// Bytes a cycle that a multiprocessor receives with the tiles it has under way.
+double GPUChooser::bytesReceived(const Cut &cut) {
+  return (cut.stages - 1) * tileBytes(cut) * estimate(cut).blocks / GPUModel::kLatency;
+}
+
+/// Bytes a cycle that its products consume, as far as memory has them.
+double GPUChooser::bytesConsumed(const Cut &cut) {
+  double products = double(cut.queries) * cut.keys * (dim + valueDim);
+  double cycles = products / (tensorCores() ? gpu.products : gpu.fmas);
+  return std::min(tileBytes(cut) / cycles, gpu.memoryBytes);
+}
+
+// The fewest that keep memory busy: more take shared memory from other blocks.
+void GPUChooser::chooseStages(Cut &cut) {
+  if (cut.stages == 1)
+    return because(gpu.tensorCores ? "1 tile of keys and values in shared memory: more do not fit"
+                                   : "1 tile of keys and values in shared memory: threads wait for what they copy");
+  Cut more = cut;
+  while (bytesReceived(more) < bytesConsumed(more) && more.stages < kMaxStages) {
+    ++more.stages;
+    if (sharedBytes(more) > gpu.sharedBytes)
+      break;
+    if (bytesReceived(more) > bytesReceived(cut))
+      cut = more;
+  }
+  because(formatv("{0} tiles of keys and values in shared memory: those under way bring {1:f1} bytes a cycle, {2:f1} "
+                  "can be used",
+                  cut.stages, bytesReceived(cut), bytesConsumed(cut)));
+}
+
 std::string GPUChooser::describeOccupancy(const Cut &cut) {
   GPUResources r = estimate(cut);
   return formatv("about {0} registers a thread and {1} KiB of shared memory a block: {2} blocks, {3} warps, per "
@@ -249,11 +294,11 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
                             : "products by plain FMAs: the chip has no mma.sync and ldmatrix of this form");
   if (cut->pack > 1)
     because(formatv("few queries: {0} query heads share a tile, and read keys and values once", cut->pack));
-  because(formatv("{0} query rows in {1} warps, {2} keys a tile, {3} tiles in shared memory", cut->queries, cut->warps,
-                  cut->keys, kStages));
+  because(formatv("{0} query rows in {1} warps, {2} keys a tile", cut->queries, cut->warps, cut->keys));
   if (parts() > 1 && !overrides.queryTile)
     because(formatv("{0} warps share the columns of the values: {1} a warp fit its registers", parts(),
                     llvm::divideCeil(valueDim, parts())));
+  chooseStages(*cut);
   because(describeOccupancy(*cut));
   int64_t split = overrides.split || !op.isSoftmax() ? overrides.split : (cut->queries > 32 ? 8 : 4) * cut->keys;
   auto refuse = [&] { return op.emitError(); };
@@ -261,7 +306,7 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
       ScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(refuse), op.getContext(), cut->queries, cut->keys,
                                /*tail_tile=*/cut->queries, /*granule=*/int64_t(16),
                                /*group=*/int64_t(1), /*span=*/cut->keys, split, /*tasks=*/2 * gpu.multiprocessors,
-                               reindexing.kind, reindexing.size, cut->warps, kStages, cut->pack);
+                               reindexing.kind, reindexing.size, cut->warps, cut->stages, cut->pack);
   if (!schedule)
     return failure();
   return ScheduleChoice{schedule, std::move(reasons)};
@@ -278,7 +323,8 @@ TargetModel getGPUCosts(bool tensorCores) {
 GPUResources estimateResources(AttentionOp op, const GPUModel &gpu, ScheduleAttr schedule) {
   ScheduleOverrides none;
   return GPUChooser(op, gpu, none)
-      .estimate({schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile(), schedule.getStages()});
+      .estimate({schedule.getQueryTile(), schedule.getWarps(), schedule.getKeyTile(), schedule.getPack(),
+                 schedule.getStages()});
 }
 
 bool usesTensorCores(AttentionOp op, const GPUModel &gpu) {

@@ -48,6 +48,7 @@ private:
   Value startTile(Cursor &cursor, SmallVector<Step> &ahead);
   void fetch(Value tensor, Value row, Value count, Value buffer, Value slot);
   void fetchStep(const Step &step, Value slot);
+  void fetchAhead(ArrayRef<Step> steps, Value slot);
   Value passKeys(Value state, Cursor cursor, SmallVector<Step> ahead, bool exact);
   Value applyTile(Value state, const Step &step, Value slot, bool exact);
   Value applyMask(Value scores, const Step &step, bool exact);
@@ -198,12 +199,13 @@ void BufferTaskBuilder::fetchStep(const Step &step, Value slot) {
   CommitOp::create(b, loc);
 }
 
-// Puts the first tiles under way; answers where the walk stands behind them.
+// Puts the first tiles under way; answers where the walk stands behind them. A single buffer waits for the loop.
 BufferTaskBuilder::Cursor BufferTaskBuilder::fetchFirst(SmallVector<Step> &ahead) {
   Cursor cursor = firstCursor();
-  for (int64_t stage = 0; stage + 1 < stages; ++stage) {
+  for (int64_t stage = 0; stage < std::max<int64_t>(stages - 1, 1); ++stage) {
     ahead.push_back(stepOf(cursor));
-    fetchStep(ahead.back(), index(stage));
+    if (stages > 1)
+      fetchStep(ahead.back(), index(stage));
     cursor = advance(cursor);
   }
   return cursor;
@@ -250,6 +252,18 @@ Value BufferTaskBuilder::applyTile(Value state, const Step &step, Value slot, bo
                               softmax.getResult(), /*skipZero=*/exact);
 }
 
+// Fetches a later tile while that in `slot` is computed; a single buffer has to be free first, and be there then.
+void BufferTaskBuilder::fetchAhead(ArrayRef<Step> steps, Value slot) {
+  AwaitOp::create(b, loc, std::max<int64_t>(stages - 2, 0));
+  if (stages == 1) {
+    fetchStep(steps.front(), slot);
+    AwaitOp::create(b, loc, 0);
+    return;
+  }
+  Value before = sub(add(slot, index(stages)), index(1));
+  fetchStep(steps.back(), arith::RemUIOp::create(b, loc, before, index(stages)));
+}
+
 // Carried: the state, the slot of the tile to compute, the tiles that are under way, the next one to fetch.
 Value BufferTaskBuilder::passKeys(Value state, Cursor cursor, SmallVector<Step> ahead, bool exact) {
   SmallVector<Value> init{state, index(0)};
@@ -263,15 +277,13 @@ Value BufferTaskBuilder::passKeys(Value state, Cursor cursor, SmallVector<Step> 
   return loop(
       init, [&](ValueRange carried) { return less(i32(0), carried[3]); },
       [&](ValueRange carried) {
-        Value slot = carried[1], before = sub(add(slot, index(stages)), index(1));
-        Value free = arith::RemUIOp::create(b, loc, before, index(stages));
+        Value slot = carried[1];
         SmallVector<Step> steps;
         for (size_t i = 0; i < ahead.size(); ++i)
           steps.push_back({carried[2 + 3 * i], carried[3 + 3 * i], carried[4 + 3 * i]});
         Cursor next = Cursor::of(carried.take_back(5));
         steps.push_back(stepOf(next));
-        AwaitOp::create(b, loc, stages - 2);
-        fetchStep(steps.back(), free);
+        fetchAhead(steps, slot);
         SmallVector<Value> results{applyTile(carried[0], steps.front(), slot, exact), wrapped(add(slot, index(1)))};
         for (const Step &step : ArrayRef(steps).drop_front())
           results.append({step.row, step.count, step.partial});

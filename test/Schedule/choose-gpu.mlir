@@ -14,11 +14,12 @@
 !narrow = tensor<?x?x?x64xbf16>
 !wide = tensor<?x?x?x256xbf16>
 !floats = tensor<?x?x?x64xf32>
+!small = tensor<?x?x?x8xbf16>
 
 // AMPERE-LABEL: @narrow
 // AMPERE: #attn.schedule<query_tile = 128, key_tile = 64,{{.*}} warps = 4>
 // VOLTA-LABEL: @narrow
-// VOLTA: #attn.schedule<query_tile = 64, key_tile = 32,{{.*}} warps = 4>
+// VOLTA: #attn.schedule<query_tile = 64, key_tile = 32,{{.*}} warps = 4, stages = 1>
 // OPTIONS-LABEL: @narrow
 // OPTIONS: #attn.schedule<query_tile = 32, key_tile = 16,{{.*}} split = 64,{{.*}} warps = 2>
 func.func @narrow(%q: !narrow) -> !narrow {
@@ -39,6 +40,14 @@ func.func @wide(%q: !wide) -> !wide {
 func.func @floats(%q: !floats) -> !floats {
   %o = attn.attention %q, %q, %q : !floats, !floats, !floats -> !floats
   return %o : !floats
+}
+
+// So little is a tile of narrow rows that one under way does not keep memory busy.
+// AMPERE-LABEL: @small
+// AMPERE: #attn.schedule<query_tile = 128, key_tile = 64,{{.*}} warps = 4, stages = 3>
+func.func @small(%q: !small) -> !small {
+  %o = attn.attention %q, %q, %q : !small, !small, !small -> !small
+  return %o : !small
 }
 
 // A strided mask is the same smaller problems as on a CPU.

@@ -76,6 +76,8 @@ struct EmulationReport {
   double seconds = 0;
 
   void add(const emulator::LaunchReport &launch);
+  /// Products of 64 x 64 tiles with head_dim 64, 256 mma.sync for scores and output; 0 where there are no tensor cores.
+  double tilesPerSecond() const { return seconds > 0 ? multiplies / 256.0 / seconds : 0; }
 };
 
 struct RunReport {

@@ -18,8 +18,13 @@ struct GPUModel {
   int64_t sharedBytes = 48 << 10;              // that one block can have
   int64_t multiprocessorBytes = 64 << 10;      // shared memory of a multiprocessor
   int64_t multiprocessors = 80;                // of a typical card of the chip: how many blocks are worth having
+  int64_t products = 0;                        // multiply-adds of mma.sync that one takes in a cycle
+  int64_t fmas = 64;                           // of f32
+  double memoryBytes = 8;                      // of global memory that one gets in a cycle when all read
   std::string unused;                          // what it has for products of f16 and bf16 that there is no code for
   static constexpr int64_t kRegisters = 65536; // of a multiprocessor
+  static constexpr int64_t kLatency = 800;     // cycles of a read of global memory while others read
+                                               // (idle: 470, Luo et al., arXiv 2402.13499)
 
   /// Bytes between rows of `width` elements (a multiple of 16) in shared memory: rows of whole groups of eight chunks
   /// of 16 bytes lie close, as their chunks are permuted by the row; others an odd number of chunks apart. Either way

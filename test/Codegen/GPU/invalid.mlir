@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --split-input-file --verify-diagnostics --attn-select-schedule=chip=sm_80 --attn-tile-attention --convert-attn-tile-to-gpu
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --attn-select-schedule=chip=sm_86 --attn-tile-attention --convert-attn-tile-to-gpu
 
 func.func @unknown(%q: tensor<?x?x?x?xbf16>) -> tensor<?x?x?x?xbf16> {
   // expected-error @below {{GPU kernels need head_dim and value dimension in the types; write them in place of '?'}}
@@ -9,7 +9,7 @@ func.func @unknown(%q: tensor<?x?x?x?xbf16>) -> tensor<?x?x?x?xbf16> {
 // -----
 
 func.func @wide(%q: tensor<?x?x?x576xf32>) -> tensor<?x?x?x576xf32> {
-  // expected-error @below {{head_dim 576 and value dimension 576 need 184320 bytes of shared memory for the smallest tiles, but a block of sm_80 has 166912; use a smaller head_dim or another chip}}
+  // expected-error @below {{head_dim 576 and value dimension 576 need 110592 bytes of shared memory for the smallest tiles, but a block of sm_86 has 101376; use a smaller head_dim or another chip}}
   %out = attn.attention %q, %q, %q : tensor<?x?x?x576xf32>, tensor<?x?x?x576xf32>, tensor<?x?x?x576xf32> -> tensor<?x?x?x576xf32>
   return %out : tensor<?x?x?x576xf32>
 }

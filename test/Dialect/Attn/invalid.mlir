@@ -396,8 +396,8 @@ func.func private @f() attributes {s = #s}
 // -----
 
 // S4: no tile ahead.
-// expected-error@+1 {{warps must be at least 0 and stages at least 2, not 4 and 1 (S4)}}
-#one = #attn.schedule<query_tile = 64, warps = 4, stages = 1>
+// expected-error@+1 {{warps must be at least 0 and stages at least 1, not 4 and 0 (S4)}}
+#one = #attn.schedule<query_tile = 64, warps = 4, stages = 0>
 
 // -----
 

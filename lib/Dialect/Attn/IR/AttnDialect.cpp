@@ -59,8 +59,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (reindex == ReindexKind::Dense && reindexSize != 1)
     return emitError() << "reindex = dense needs reindex_size = 1, not " << reindexSize
                        << "; leave it out or choose residue or block (S3)";
-  if (warps < 0 || stages < 2)
-    return emitError() << "warps must be at least 0 and stages at least 2, not " << warps << " and " << stages
+  if (warps < 0 || stages < 1)
+    return emitError() << "warps must be at least 0 and stages at least 1, not " << warps << " and " << stages
                        << " (S4)";
   bool shared = warps && queryTile % 16 == 0 && 16 * warps % queryTile == 0;
   if (warps && ((queryTile % (16 * warps) != 0 && !shared) || keyTile % 16 != 0))

@@ -25,7 +25,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     - S1: query_tile, key_tile, tail_tile, granule, group, span and reindex_size are at least 1; split and tasks are at least 0
     - S2: key_tile is a multiple of granule
     - S3: reindex = dense has reindex_size = 1
-    - S4: warps is at least 0, and stages at least 2
+    - S4: warps is at least 0, and stages at least 1
     - S5: with warps, key_tile is a multiple of 16, and query_tile of 16 * warps; or query_tile is one of 16, and 16 * warps
       of it: then several warps share the columns of the values
     - S6: pack is at least 1 and at most query_tile; above 1 only with warps
