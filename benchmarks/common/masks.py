@@ -16,12 +16,12 @@ class Mask:
     data: Callable[[int], tuple] = None  # its element type, shape and entries
     score: str = ""
 
-    def spec(self, d, element="f32", name="f"):
-        t = f"tensor<?x?x?x{d}x{element}>"
+    def spec(self, d, element="f32", name="f", value_dim=None):
+        t, v = (f"tensor<?x?x?x{dim}x{element}>" for dim in (d, value_dim or d))
         extra = ", " + self.argument if self.argument else ""
         parts = (f"score {{\n{self.score}\n  }} " if self.score else "") + (f"mask({self.text})" if self.text else "")
-        return (f"func.func @{name}(%q: {t}, %k: {t}, %v: {t}{extra}) -> {t} {{\n"
-                f"  %o = attn.attention %q, %k, %v {parts} : {t}, {t}, {t} -> {t}\n  return %o : {t}\n}}\n")
+        return (f"func.func @{name}(%q: {t}, %k: {t}, %v: {v}{extra}) -> {v} {{\n"
+                f"  %o = attn.attention %q, %k, %v {parts} : {t}, {t}, {v} -> {v}\n  return %o : {v}\n}}\n")
 
     def captured(self, n):
         """(element type, shape, array) of each captured tensor."""

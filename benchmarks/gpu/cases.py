@@ -12,14 +12,16 @@ class Function:
     mask: Mask = dataclasses.field(compare=False)
     element: str
     dim: int
+    value_dim: int
     name: str = ""
 
     @staticmethod
-    def of(mask, element, dim):
-        return Function(mask, element, dim, f"{mask.name}_{element}_{dim}".replace(" ", "_").replace("-", "_"))
+    def of(mask, element, dim, value_dim=None):
+        name = f"{mask.name}_{element}_{dim}" + (f"_{value_dim}" if value_dim else "")
+        return Function(mask, element, dim, value_dim or dim, name.replace(" ", "_").replace("-", "_"))
 
     def spec(self):
-        return self.mask.spec(self.dim, self.element, self.name)
+        return self.mask.spec(self.dim, self.element, self.name, self.value_dim)
 
 
 @dataclasses.dataclass
@@ -36,18 +38,18 @@ class Case:
         """Of q, k, v and the result."""
         q = (self.batch, self.heads, self.queries, self.function.dim)
         k = (self.batch, self.key_heads, self.keys, self.function.dim)
-        return q, k, k, q
+        return q, k, (*k[:3], self.function.value_dim), (*q[:3], self.function.value_dim)
 
     def extents(self):
         return {"mask": self.function.mask.name, "type": self.function.element, "B": self.batch, "H": self.heads,
-                "Hkv": self.key_heads, "N": self.queries, "M": self.keys, "D": self.function.dim}
+                "Hkv": self.key_heads, "N": self.queries, "M": self.keys, "D": self.function.dim, "Dv": self.function.value_dim}
 
     def published(self):
         return PUBLISHED.get((self.function.mask.name, self.function.dim, self.queries, self.keys))
 
     def flops(self):
         kept = self.function.mask.kept(self.keys) if self.queries == self.keys else self.queries * self.keys
-        return 4.0 * self.batch * self.heads * self.function.dim * kept
+        return 2.0 * self.batch * self.heads * (self.function.dim + self.function.value_dim) * kept
 
     def small(self):
         """The same for the emulator."""
@@ -59,7 +61,7 @@ class Case:
 PUBLISHED = {
     ("dense", 128, 16384, 16384): "cuDNN, H200: 702", ("dense", 128, 2048, 2048): "cuDNN, H200: 633",
     ("causal", 128, 8192, 8192): "cuDNN, H200: 644", ("causal", 128, 4096, 4096): "cuDNN, H200: 591",
-    ("causal", 128, 2048, 2048): "cuDNN, H200: 484",
+    ("causal", 128, 2048, 2048): "cuDNN, H200: 484", ("causal", 192, 8192, 8192): "cuDNN, H200, values of 128: 643",
     ("dense", 64, 16384, 16384): "FlashAttention-3, H100: 501; FlexAttention: 346",
     ("causal", 64, 16384, 16384): "FlashAttention-3, H100: 474; FlexAttention: 340",
     ("window of 1024", 128, 32768, 32768): "FlashAttention-3, H100: 523", ("window of 1024", 64, 32768, 32768): "cuDNN, H200: 358",
@@ -82,14 +84,15 @@ def checks(quick):
     all_masks = [Case(Function.of(mask, element, 64), 1, 4, 2, 300, 300) for mask in CHECKED for element in ELEMENTS]
     wide = [Case(Function.of(mask, element, dim), 2, 2, 1, 200, 200)
             for mask in (masks.DENSE, masks.CAUSAL) for element in ELEMENTS for dim in (128, 256)]
+    wide += [Case(Function.of(masks.CAUSAL, element, 192, 128), 1, 2, 1, 200, 200) for element in ELEMENTS]
     few = [Case(Function.of(masks.DENSE, element, 128), 1, 4, 1, 1, 1500) for element in ELEMENTS]
     return all_masks + wide + few
 
 
 def timed(quick):
     """The settings in which other projects publish their figures; bf16. What matters most comes first."""
-    def prefill(mask, dim, lengths, batch, heads, key_heads):
-        return [Case(Function.of(mask, "bf16", dim), batch(n), heads, key_heads, n, n) for n in lengths]
+    def prefill(mask, dim, lengths, batch, heads, key_heads, value_dim=None):
+        return [Case(Function.of(mask, "bf16", dim, value_dim), batch(n), heads, key_heads, n, n) for n in lengths]
 
     def decode(batch, heads, key_heads, keys):
         return Case(Function.of(masks.DENSE, "bf16", 128), batch, heads, key_heads, 1, keys)
@@ -107,4 +110,5 @@ def timed(quick):
         *prefill(masks.DENSE, 64, [16384, 1024, 4096], same_tokens, 16, 16),
         *prefill(LONG_WINDOW, 64, [32768], lambda n: 2, 64, 8),
         *prefill(masks.DENSE, 256, [16384], one, 8, 8),
+        *prefill(masks.CAUSAL, 192, [8192], one, 128, 128, value_dim=128),
     ]
