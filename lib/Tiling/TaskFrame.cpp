@@ -2,6 +2,7 @@
 #include "TaskFrame.h"
 #include "attn/Support/Names.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
@@ -182,11 +183,31 @@ StateType TaskFrame::stateType() {
   return StateType::get(b.getContext(), queryTile, op.getScores() ? 0 : known(query), known(value), unit);
 }
 
+/// The largest power of 2 that divides the positions of all rows that `rows` divides.
+int64_t TaskFrame::powerOf2In(int64_t rows) {
+  switch (source.reindexing.kind) {
+  case ReindexKind::Dense:
+    return int64_t(1) << llvm::countr_zero(uint64_t(rows));
+  case ReindexKind::Block:
+    return int64_t(1) << llvm::countr_zero(uint64_t(rows | source.reindexing.size));
+  case ReindexKind::Residue:
+    return 1;
+  }
+  llvm_unreachable("unknown reindexing");
+}
+
+// To a thread of a GPU positions are this and a small number: the bits tell that all are in one block of a table.
+Value TaskFrame::positionAtMultiple(Value token, Value row, int64_t multiple) {
+  Value exact = position(token, row);
+  return multiple > 1 ? arith::AndIOp::create(b, loc, exact, index(-multiple)).getResult() : exact;
+}
+
 template <typename RegionOp>
 RegionOp TaskFrame::region(Value scores, Value row, Value keyRow) {
-  Value first = position(add(field[kQueryToken], field[kQueryOffset]), row);
-  Value firstKey = position(field[kKeyToken], keyRow);
-  bool nonnegative = op.getAlign() == Align::TopLeft;
+  bool nonnegative = op.getAlign() == Align::TopLeft, threads = source.schedule.getWarps() > 0;
+  int64_t queries = threads && nonnegative && queryTile % pack() == 0 ? powerOf2In(queryTile / pack()) : 1;
+  Value first = positionAtMultiple(add(field[kQueryToken], field[kQueryOffset]), row, queries);
+  Value firstKey = positionAtMultiple(field[kKeyToken], keyRow, threads ? powerOf2In(source.schedule.getGranule()) : 1);
   return RegionOp::create(b, loc, scores.getType(), scores, field[kBatch], field[kHead], first, firstKey, step(),
                           field[kNumQueries], field[kNumKeys], ValueRange(), nonnegative, pack());
 }

@@ -85,6 +85,8 @@ private:
   Value viewScores(Value tensor);
   Value lseView();
   Value modifyBy(Value scores, Value row, Value keyRow, ModifyBy by);
+  int64_t powerOf2In(int64_t rows);
+  Value positionAtMultiple(Value token, Value row, int64_t multiple);
   template <typename RegionOp>
   RegionOp region(Value scores, Value row, Value keyRow);
   RegionInputs regionInputs() { return {tensors, members, qkv}; }

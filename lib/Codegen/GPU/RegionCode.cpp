@@ -81,6 +81,16 @@ bool RegionCode::computesInWords(Operation &op) const {
   return known && llvm::all_of(op.getOperands(), isSmall);
 }
 
+/// In two steps, so that LLVM sees which bits do not matter.
+static Value divideNatural(Emit &e, Value x, Value y, Value divisor) {
+  APInt known;
+  if (!matchPattern(divisor, m_ConstantInt(&known)))
+    return e.make<arith::DivUIOp>(x, y);
+  unsigned zeros = known.countr_zero();
+  Value shifted = zeros ? e.make<arith::ShRUIOp>(x, e.number(x, zeros)) : x;
+  return e.divide(shifted, known.getSExtValue() >> zeros);
+}
+
 Value RegionCode::writeInWords(Emit &e, Operation &op, ValueRange x) const {
   auto areNatural = [&] {
     return isNonNegative(op.getOperand(0)) && ranges.at(op.getOperand(1)).smin().isStrictlyPositive();
@@ -91,7 +101,7 @@ Value RegionCode::writeInWords(Emit &e, Operation &op, ValueRange x) const {
       .Case([&](arith::CmpIOp c) { return e.make<arith::CmpIOp>(c.getPredicate(), x[0], x[1]); })
       .Case([&](arith::SelectOp) { return e.select(x[0], x[1], x[2]); })
       .Case<arith::DivSIOp, arith::FloorDivSIOp>([&](auto divide) {
-        return areNatural() ? e.make<arith::DivUIOp>(x[0], x[1]) : e.make<decltype(divide)>(x[0], x[1]);
+        return areNatural() ? divideNatural(e, x[0], x[1], op.getOperand(1)) : e.make<decltype(divide)>(x[0], x[1]);
       })
       .Case([&](arith::RemSIOp) {
         return areNatural() ? e.make<arith::RemUIOp>(x[0], x[1]) : e.make<arith::RemSIOp>(x[0], x[1]);
