@@ -45,9 +45,10 @@ ReportTarget getTarget(const CompileOptions &options) {
   return {options.target, options.gpu, options.schedule, options.levels};
 }
 
-/// A copy of the spec with the attentions that run in place of unions.
+/// A copy of the spec with the attentions that run in place of lists of rows and of unions.
 OwningOpRef<ModuleOp> splitCopy(ModuleOp module, const CompileRequest &request) {
   OwningOpRef<ModuleOp> copy = module.clone();
+  expandRows(*copy);
   if (request.options.gpu)
     splitUnionsForGPU(*copy, request.options.schedule);
   else
@@ -203,7 +204,10 @@ FailureOr<std::string> describeProblems(AttentionOp op, const CompileOptions &op
       .str();
 }
 
-Error writePicture(ModuleOp module, const CompileRequest &request, llvm::raw_ostream &os) {
+Error writePicture(ModuleOp spec, const CompileRequest &request, llvm::raw_ostream &os) {
+  OwningOpRef<ModuleOp> copy = spec.clone();
+  expandRows(*copy);
+  ModuleOp module = *copy;
   auto isPublic = [](func::FuncOp func) { return !func.isPrivate(); };
   auto functions = llvm::to_vector(llvm::make_filter_range(module.getOps<func::FuncOp>(), isPublic));
   if (functions.size() != 1)

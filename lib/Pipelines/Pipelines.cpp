@@ -30,6 +30,7 @@ LogicalResult convertToAttn(ModuleOp spec) {
 }
 
 void buildSchedule(OpPassManager &pm, const CompileOptions &options) {
+  pm.addPass(createExpandRows());
   SelectScheduleOptions select;
   select.lanes = options.target.lanes;
   select.rows = options.target.rows;

@@ -35,9 +35,31 @@ LogicalResult readScoreExtents(AttentionOp op, const HostTensor *scores, Extents
   return checkShape(op, "scores", scores, wanted);
 }
 
+/// A list of rows, [batch, groups, rows], [batch, rows] or [rows], in place of `heads` and `rows` of what it numbers.
+LogicalResult readListExtents(AttentionOp op, StringRef name, const HostTensor *list, int64_t batch, int64_t &heads,
+                              int64_t &rows) {
+  if (!list || list->getRank() < 1 || list->getRank() > 3)
+    return op.emitOpError() << "needs " << name << " of rank 1 to 3";
+  ArrayRef<int64_t> shape = list->shape;
+  rows = shape.back();
+  if (shape.size() < 3)
+    return shape.size() == 1 ? success() : checkShape(op, name, list, {batch, rows});
+  if (shape[0] != batch || (heads == 0 ? shape[1] != 0 : shape[1] % heads != 0))
+    return checkShape(op, name, list, {batch, heads, rows});
+  heads = shape[1];
+  return success();
+}
+
+/// Entry `w` of the list of a group.
+int64_t getEntry(const HostTensor &list, int64_t b, int64_t g, int64_t w) {
+  ArrayRef<int64_t> shape = list.shape;
+  return list.getInt(shape.size() == 1 ? w : shape.size() == 2 ? b * shape[1] + w : (b * shape[1] + g) * shape[2] + w);
+}
+
 } // namespace
 
-FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
+/// Of what the operands are, without lists of rows.
+static FailureOr<Extents> getTensorExtents(AttentionOp op, const Environment &environment) {
   const HostTensor *query = environment.tensors.lookup(op.getQuery()), *key = environment.tensors.lookup(op.getKey()),
                    *value = environment.tensors.lookup(op.getValue());
   if (op.getScores())
@@ -50,6 +72,20 @@ FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
     return failure();
   if ((key != value && failed(checkShape(op, "key", key, {e.batch, e.keyHeads, e.keys, e.headDim}))) ||
       failed(checkShape(op, "value", value, {e.batch, e.keyHeads, e.keys, e.valueDim})))
+    return failure();
+  return e;
+}
+
+FailureOr<Extents> getExtents(AttentionOp op, const Environment &environment) {
+  FailureOr<Extents> tensors = getTensorExtents(op, environment);
+  if (failed(tensors))
+    return failure();
+  Extents e = *tensors;
+  if ((op.getQueryIndices() &&
+       failed(readListExtents(op, "query_rows", environment.tensors.lookup(op.getQueryIndices()), e.batch, e.queryHeads,
+                              e.queries))) ||
+      (op.getKeyIndices() && failed(readListExtents(op, "key_rows", environment.tensors.lookup(op.getKeyIndices()),
+                                                    e.batch, e.keyHeads, e.keys))))
     return failure();
   if (e.queryHeads != 0 && (e.keyHeads == 0 || e.queryHeads % e.keyHeads != 0))
     return op.emitOpError() << e.queryHeads << " query heads are not a multiple of " << e.keyHeads << " key heads";
@@ -79,6 +115,11 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
   if (failed(extents))
     return failure();
   rows.extents = *extents;
+  rows.tokens = *getTensorExtents(op, environment);
+  if (op.getQueryIndices())
+    rows.queryIndices = environment.tensors.lookup(op.getQueryIndices());
+  if (op.getKeyIndices())
+    rows.keyIndices = environment.tensors.lookup(op.getKeyIndices());
   rows.precision = precision;
   if (op.getScores())
     rows.scores = environment.tensors.lookup(op.getScores());
@@ -103,14 +144,14 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
   auto translate = [&](Region &region, Rounding rounding, ArrayRef<unsigned> varying, std::optional<Program> &program) {
     if (region.empty())
       return success();
-    FailureOr<Program> compiled = Program::compile(region.front(), environment, *extents, rounding, varying);
+    FailureOr<Program> compiled = Program::compile(region.front(), environment, rows.tokens, rounding, varying);
     if (succeeded(compiled))
       program = std::move(*compiled);
     return LogicalResult(compiled);
   };
   for (unsigned member = 0; member < op.getMaskMembers().size(); ++member) {
     FailureOr<Program> program =
-        Program::compile(*op.getMaskBlock(), environment, *extents, Rounding::Typed, {kMaskKey}, member);
+        Program::compile(*op.getMaskBlock(), environment, rows.tokens, Rounding::Typed, {kMaskKey}, member);
     if (failed(program))
       return failure();
     rows.masks.push_back(std::move(*program));
@@ -124,7 +165,12 @@ FailureOr<AttentionRows> AttentionRows::create(AttentionOp op, const Environment
 /// Tells the programs which row comes next.
 AttentionRows::Position AttentionRows::begin(int64_t row) {
   Position at{row / (extents.queryHeads * extents.queries), row / extents.queries % extents.queryHeads,
-              row % extents.queries + offset};
+              row % extents.queries + offset, row};
+  if (queryIndices) {
+    at.i = getEntry(*queryIndices, at.b, at.h, at.i);
+    int64_t head = at.h / (extents.queryHeads / tokens.queryHeads);
+    at.query = at.i >= 0 && at.i < tokens.queries ? (at.b * tokens.queryHeads + head) * tokens.queries + at.i : -1;
+  }
   auto set = [&](Program &program, unsigned first) {
     program.setIndex(first, at.b);
     program.setIndex(first + 1, at.h);
@@ -140,26 +186,36 @@ AttentionRows::Position AttentionRows::begin(int64_t row) {
   return at;
 }
 
-int64_t AttentionRows::getCount(int64_t j) {
+int64_t AttentionRows::getCount(const Position &at, int64_t j) {
+  int64_t position = getKeyPosition(at, j);
+  if (at.query < 0 || position < 0)
+    return 0;
   int64_t count = masks.empty();
   for (Program &mask : masks) {
-    mask.setIndex(kMaskKey, j);
+    mask.setIndex(kMaskKey, position);
     count += mask.runVarying().i != 0;
   }
   return count;
 }
 
 int64_t AttentionRows::countKept(int64_t row) {
-  begin(row);
+  Position at = begin(row);
   int64_t count = 0;
   for (int64_t j = 0; j < extents.keys; ++j)
-    count += getCount(j) > 0;
+    count += getCount(at, j) > 0;
   return count;
 }
 
-/// Row of `key` and `value` that holds key 0 of a head.
-int64_t AttentionRows::getFirstKey(const Position &at) const {
-  return (at.b * extents.keyHeads + at.h / (extents.queryHeads / extents.keyHeads)) * extents.keys;
+int64_t AttentionRows::getKeyPosition(const Position &at, int64_t j) const {
+  if (!keyIndices)
+    return j;
+  int64_t position = getEntry(*keyIndices, at.b, at.h / (extents.queryHeads / extents.keyHeads), j);
+  return position >= 0 && position < tokens.keys ? position : -1;
+}
+
+int64_t AttentionRows::getKeyRow(const Position &at, int64_t j) const {
+  int64_t head = at.h / (extents.queryHeads / tokens.keyHeads);
+  return (at.b * tokens.keyHeads + head) * tokens.keys + getKeyPosition(at, j);
 }
 
 /// A score is an f32 number, also where it is computed in double: beyond the range it is infinite.
@@ -169,42 +225,41 @@ static T toScore(T s) {
   return std::abs(s) > most ? std::copysign(std::numeric_limits<T>::infinity(), s) : s;
 }
 
-int64_t AttentionRows::getTableRow(int64_t queryRow, int64_t j) const {
-  int64_t distance = queryRow % extents.queries + offset - j;
-  int64_t head = queryRow / extents.queries % extents.queryHeads;
+int64_t AttentionRows::getTableRow(int64_t row, int64_t j) const {
+  int64_t distance = row % extents.queries + offset - j;
+  int64_t head = row / extents.queries % extents.queryHeads;
   return head * table->shape[1] + std::clamp<int64_t>(distance, 0, table->shape[1] - 1);
 }
 
-int64_t AttentionRows::getScorePlace(int64_t queryRow, int64_t j) const {
-  int64_t row = scores->getRank() == 4 ? queryRow : queryRow % (extents.queryHeads * extents.queries);
-  return row * extents.keys + j;
+int64_t AttentionRows::getScorePlace(int64_t row, int64_t j) const {
+  return (scores->getRank() == 4 ? row : row % (extents.queryHeads * extents.queries)) * extents.keys + j;
 }
 
 /// The score of one pair: scaled product, then the score region. +inf counts as the largest finite number.
 template <typename T>
-T AttentionRows::getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j) {
+T AttentionRows::getScore(std::optional<Program> &score, int64_t row, const Position &at, int64_t j) {
   llvm::SmallVector<T, 128> q(extents.headDim), k(extents.headDim);
   T product = 0;
   if (scores) {
-    scores->read(getScorePlace(queryRow, j), 1, &product);
+    scores->read(getScorePlace(row, j), 1, &product);
   } else {
-    query->read(queryRow * extents.headDim, extents.headDim, q.data());
-    key->read(keyRow * extents.headDim, extents.headDim, k.data());
+    query->read(at.query * extents.headDim, extents.headDim, q.data());
+    key->read(getKeyRow(at, j) * extents.headDim, extents.headDim, k.data());
   }
   for (int64_t d = 0; d < extents.headDim; ++d)
     product += q[d] * k[d];
   if (table) {
-    table->read(getTableRow(queryRow, j) * extents.headDim, extents.headDim, k.data());
+    table->read(getTableRow(row, j) * extents.headDim, extents.headDim, k.data());
     llvm::SmallVector<T, 128> more(extents.headDim);
     if (bias)
-      bias->read(queryRow / extents.queries % extents.queryHeads * extents.headDim, extents.headDim, more.data());
+      bias->read(row / extents.queries % extents.queryHeads * extents.headDim, extents.headDim, more.data());
     for (int64_t d = 0; d < extents.headDim; ++d)
       product += (q[d] + more[d]) * k[d];
   }
   T s = toScore(product * static_cast<T>(scale));
   if (score) {
     score->setFloat(kScoreValue, s);
-    score->setIndex(kScoreKey, j);
+    score->setIndex(kScoreKey, getKeyPosition(at, j));
     s = toScore(static_cast<T>(score->runVarying().f));
   }
   constexpr T most = std::numeric_limits<float>::max();
@@ -216,11 +271,11 @@ template <typename T>
 std::vector<AttentionRows::Kept<T>> AttentionRows::collect(std::optional<Program> &score, int64_t row,
                                                            const Position &at) {
   std::vector<Kept<T>> kept;
-  for (int64_t j = 0, first = getFirstKey(at); j < extents.keys; ++j) {
-    int64_t count = getCount(j);
+  for (int64_t j = 0; j < extents.keys; ++j) {
+    int64_t count = getCount(at, j);
     if (count == 0)
       continue;
-    T s = getScore<T>(score, row, first + j, j);
+    T s = getScore<T>(score, row, at, j);
     if (count > 1)
       s += std::log(static_cast<T>(count));
     if (s != -std::numeric_limits<T>::infinity())
@@ -254,7 +309,7 @@ void AttentionRows::readValue(int64_t entry, int64_t row, const Position &at, T 
   else if (entry == kSink)
     std::fill_n(values, extents.valueDim, 0);
   else
-    value->read((getFirstKey(at) + entry) * extents.valueDim, extents.valueDim, values);
+    value->read(getKeyRow(at, entry) * extents.valueDim, extents.valueDim, values);
 }
 
 /// A weight as the product with the values takes it: a product has both factors in the type of the inputs, and sums
@@ -301,27 +356,28 @@ static void raise(MutableArrayRef<double> numbers, const std::vector<double> *si
 }
 
 /// The sizes of the terms of a product, whatever the product itself: it is rounded at these.
-double AttentionRows::getScoreMagnitude(int64_t queryRow, int64_t keyRow, int64_t j) const {
+double AttentionRows::getScoreMagnitude(int64_t row, const Position &at, int64_t j) const {
   if (scores) {
     double given;
-    int64_t place = getScorePlace(queryRow, j);
+    int64_t place = getScorePlace(row, j);
     scores->read(place, 1, &given);
     raise(given, sizes.scores, place);
     return given * std::abs(scale);
   }
   llvm::SmallVector<double, 128> q(extents.headDim), k(extents.headDim);
-  query->read(queryRow * extents.headDim, extents.headDim, q.data());
+  int64_t keyRow = getKeyRow(at, j);
+  query->read(at.query * extents.headDim, extents.headDim, q.data());
   key->read(keyRow * extents.headDim, extents.headDim, k.data());
-  raise(q, sizes.query, queryRow * extents.headDim);
+  raise(q, sizes.query, at.query * extents.headDim);
   raise(k, sizes.key, keyRow * extents.headDim);
   double sum = 0;
   for (int64_t d = 0; d < extents.headDim; ++d)
     sum += q[d] * k[d];
   if (table) {
-    table->read(getTableRow(queryRow, j) * extents.headDim, extents.headDim, k.data());
+    table->read(getTableRow(row, j) * extents.headDim, extents.headDim, k.data());
     llvm::SmallVector<double, 128> more(extents.headDim);
     if (bias)
-      bias->read(queryRow / extents.queries % extents.queryHeads * extents.headDim, extents.headDim, more.data());
+      bias->read(row / extents.queries % extents.queryHeads * extents.headDim, extents.headDim, more.data());
     for (int64_t d = 0; d < extents.headDim; ++d)
       sum += (q[d] + std::abs(more[d])) * std::abs(k[d]);
   }
@@ -352,12 +408,12 @@ void AttentionRows::measure(ArrayRef<Kept<T>> kept, T total, int64_t row, const 
     bool isJoined = entry.key == kJoined, isProduct = !isClamped && entry.key >= 0;
     if (isJoined && sizes.joinedLse && size_t(row) < sizes.joinedLse->size())
       score = std::max(score, (*sizes.joinedLse)[row]);
-    double product = isProduct ? change * getScoreMagnitude(row, getFirstKey(at) + entry.key, entry.key) : 0;
+    double product = isProduct ? change * getScoreMagnitude(row, at, entry.key) : 0;
     readValue(entry.key, row, at, v.data());
     vSizes = v;
     if (entry.key != kSink)
       raise(vSizes, isJoined ? sizes.joined : sizes.value,
-            (isJoined ? row : getFirstKey(at) + entry.key) * extents.valueDim);
+            (isJoined ? row : getKeyRow(at, entry.key)) * extents.valueDim);
     *result.lseMagnitude += share * score;
     lseSquares += product * product;
     for (int64_t d = 0; d < extents.valueDim; ++d) {

@@ -50,17 +50,21 @@ private:
   };
   struct Position {
     int64_t b, h, i;
+    int64_t query; // row of `query`; -1: there is none
   };
   Position begin(int64_t row);
   /// How often key j is kept.
-  int64_t getCount(int64_t j);
-  int64_t getFirstKey(const Position &at) const;
+  int64_t getCount(const Position &at, int64_t j);
+  /// The position of key j of a row; -1: there is no such key.
+  int64_t getKeyPosition(const Position &at, int64_t j) const;
+  /// Row of `key` and `value` that holds key j of a row.
+  int64_t getKeyRow(const Position &at, int64_t j) const;
   /// The element of the scores that are given for a pair.
-  int64_t getScorePlace(int64_t queryRow, int64_t j) const;
+  int64_t getScorePlace(int64_t row, int64_t j) const;
   /// The row of the table that key row j of a query is multiplied with, as far apart.
-  int64_t getTableRow(int64_t queryRow, int64_t j) const;
+  int64_t getTableRow(int64_t row, int64_t j) const;
   template <typename T>
-  T getScore(std::optional<Program> &score, int64_t queryRow, int64_t keyRow, int64_t j);
+  T getScore(std::optional<Program> &score, int64_t row, const Position &at, int64_t j);
   template <typename T>
   std::vector<Kept<T>> collect(std::optional<Program> &score, int64_t row, const Position &at);
   template <typename T>
@@ -74,12 +78,14 @@ private:
   template <typename T>
   void measure(llvm::ArrayRef<Kept<T>> kept, T total, int64_t row, const Position &at, const Result &result);
   double getChange(double share) const;
-  double getScoreMagnitude(int64_t queryRow, int64_t keyRow, int64_t j) const;
+  double getScoreMagnitude(int64_t row, const Position &at, int64_t j) const;
 
   Extents extents;
+  Extents tokens; // of the tensors that lists of rows number
   Precision precision;
   const HostTensor *query = nullptr, *key = nullptr, *value, *joinedOutput = nullptr, *joinedLse = nullptr,
-                   *sink = nullptr, *table = nullptr, *bias = nullptr, *scores = nullptr;
+                   *sink = nullptr, *table = nullptr, *bias = nullptr, *scores = nullptr, *queryIndices = nullptr,
+                   *keyIndices = nullptr;
   Sizes sizes;
   Normalizer normalizer;
   double scale;

@@ -12,16 +12,16 @@ StepResults<T> evaluateGatherRows(GatherRowsOp op, const Operands<T> &operands) 
   Array<T> input = operands.numbers(op.getInput());
   Array<int64_t> rows = operands.integers(op.getRows());
   int64_t width = input.shape.size() == 4 ? input.shape[3] : 1, heads = input.shape[1], tokens = input.shape[2];
-  int64_t groups = rows.shape[1], count = rows.shape[2];
-  SmallVector<int64_t> shape{rows.shape[0], groups, count};
+  int64_t rank = rows.shape.size(), groups = rank == 3 ? rows.shape[1] : heads, count = rows.shape.back();
+  SmallVector<int64_t> shape{input.shape[0], groups, count};
   if (input.shape.size() == 4)
     shape.push_back(width);
   Array<T> output(shape);
   Array<double> inputSizes = operands.magnitudes(op.getInput()), sizes(shape);
-  for (int64_t b = 0; b < rows.shape[0]; ++b)
+  for (int64_t b = 0; b < shape[0]; ++b)
     for (int64_t g = 0; g < groups; ++g)
       for (int64_t w = 0; w < count; ++w) {
-        int64_t row = rows(b, g, w), h = g / (groups / heads);
+        int64_t row = rank == 3 ? rows(b, g, w) : rank == 2 ? rows(b, w) : rows(w), h = g / (groups / heads);
         for (int64_t d = 0; d < width && row >= 0 && row < tokens; ++d) {
           int64_t to = ((b * groups + g) * count + w) * width + d, from = ((b * heads + h) * tokens + row) * width + d;
           output.data[to] = input.data[from];

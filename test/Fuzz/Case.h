@@ -53,9 +53,10 @@ struct Attention {
   Extent batch, queryHeads, keyHeads, queries, keys, dim, valueDim;
   std::string scale; // empty: the default
   bool bottomRight = false, sugar = false, counted = false, lse = false, returned = true;
-  std::string joined;      // the output of an earlier op, which has an lse; empty: none
-  std::string sink;        // a tensor of logits by head; empty: none
-  std::string table, bias; // of distances; empty: none
+  std::string joined;             // the output of an earlier op, which has an lse; empty: none
+  std::string sink;               // a tensor of logits by head; empty: none
+  std::string table, bias;        // of distances; empty: none
+  std::string queryRows, keyRows; // lists; empty: none
   std::optional<Expression> mask, score;
 
   /// Are the parts of an `or` counted? Of another mask there is one part.

@@ -96,6 +96,32 @@ void Generator::drawNext() {
   drawn.ops.push_back(op);
 }
 
+/// Numbers of rows, a list for each head, batch, or for all; some of them are of no row.
+std::string Generator::list(Extent heads, Extent rows) {
+  std::vector<Extent> dims = pick<std::vector<Extent>>({{current->batch, heads, rows}, {current->batch, rows}, {rows}});
+  Tensor tensor;
+  tensor.name = "t" + text(int64_t(drawn.tensors.size()));
+  tensor.element = pick({"i32", "i64"});
+  tensor.filling = Filling::Uniform;
+  tensor.least = -2;
+  tensor.most = pick<int64_t>({12, 40, 120});
+  tensor.dims = dims;
+  drawn.tensors.push_back(tensor);
+  return tensor.name;
+}
+
+/// As many queries as there are; any number of keys.
+void Generator::drawLists(Attention &op) {
+  op.queryRows = op.keyRows = "";
+  if (!op.table.empty() || !chance(15))
+    return;
+  op.bottomRight = false;
+  if (chance(70))
+    op.keyRows = list(op.keyHeads, chance(40) ? op.keys : fresh());
+  if (op.keyRows.empty() || chance(40))
+    op.queryRows = list(op.queryHeads, op.queries);
+}
+
 void Generator::drawRegions(Attention &op) {
   current = &op;
   if (chance(50))
@@ -110,6 +136,7 @@ void Generator::drawRegions(Attention &op) {
     op.table = operand("r", {op.queryHeads, Extent{-1, 1, 1, between(1, 200)}, op.dim});
     op.bias = chance(60) ? operand("w", {op.queryHeads, op.dim}) : "";
   }
+  drawLists(op);
   if (chance(85)) {
     onlyNamed = op.sugar = chance(50);
     inMask = true;
@@ -145,6 +172,8 @@ void Generator::drawVariables(Variant &variant) {
     set(op.keys, tokens());
     set(op.dim, features());
     set(op.valueDim, features());
+    if (const Tensor *rows = drawn.find(op.keyRows); rows && rows->dims.back().variable >= 0)
+      set(rows->dims.back(), tokens());
   }
 }
 

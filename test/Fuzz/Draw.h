@@ -28,6 +28,8 @@ private:
   void drawFirst();
   void drawNext();
   void drawRegions(Attention &op);
+  void drawLists(Attention &op);
+  std::string list(Extent heads, Extent rows);
   void drawVariants();
   void drawVariables(Variant &variant);
   Extent fresh(int64_t multiple = 1);

@@ -113,6 +113,10 @@ void renderMask(raw_ostream &os, const Attention &op) {
 void renderOp(raw_ostream &os, const Attention &op) {
   os << "  %" << op.output << (op.lse ? ", %lse_" + op.output : "") << " = attn.attention %" << op.query << ", %"
      << op.key << ", %" << op.value;
+  if (!op.queryRows.empty())
+    os << " query_rows(%" << op.queryRows << " : !" << op.queryRows << ")";
+  if (!op.keyRows.empty())
+    os << " key_rows(%" << op.keyRows << " : !" << op.keyRows << ")";
   if (!op.scale.empty())
     os << " scale(" << op.scale << ")";
   if (op.bottomRight)

@@ -174,6 +174,8 @@ private:
       set([&](Case &c) { c.ops[op].lse = false; }, !best.ops[op].lse);
       set([&](Case &c) { c.ops[op].joined.clear(); }, best.ops[op].joined.empty());
       set([&](Case &c) { c.ops[op].sink.clear(); }, best.ops[op].sink.empty());
+      set([&](Case &c) { c.ops[op].queryRows.clear(); }, best.ops[op].queryRows.empty());
+      set([&](Case &c) { c.ops[op].keyRows.clear(); }, best.ops[op].keyRows.empty());
       set([&](Case &c) { c.ops[op].bias.clear(); }, best.ops[op].bias.empty());
       set([&](Case &c) { c.ops[op].table.clear(), c.ops[op].bias.clear(); }, best.ops[op].table.empty());
       set([&](Case &c) { c.ops[op].counted = false; }, !best.ops[op].counted);

@@ -130,6 +130,26 @@ def bigbird():
     case("bigbird", attention(text, args="%r: tensor<?x?x?xi32>"), np.kron(count, np.ones((2, 2)))[None] > 0, r=lists)
 
 
+def lists():
+    """Queries and keys by number: of each group, of each batch, of all; twice, or no row. Masks speak of the numbers, and of N keys."""
+    keys = RNG.integers(-2, N + 2, (B, 17))
+    for shape in ((B, 2 * H, 9), (B, 9), (9,)):
+        q, k, v, rq = normal(B, H, N, D), normal(B, H, N, D), normal(B, H, N, D), RNG.integers(-1, N + 1, shape)
+        heads = shape[1] if len(shape) == 3 else H
+        i = np.broadcast_to(rq if len(shape) == 3 else rq[..., None, :], (B, heads, 9))
+        j = np.broadcast_to(keys[:, None], (B, heads, 17))
+        def gathered(x, rows):
+            x = np.repeat(x, heads // H, 1)
+            return np.take_along_axis(x, np.clip(rows, 0, N - 1)[..., None], 2)
+        i, j, inside = i[..., None], j[..., None, :], (i >= 0)[..., None] & (i < N)[..., None] & (j >= 0)[..., None, :] & (j < N)[..., None, :]
+        near = ref.natten_1d_mask(N, 5)[np.clip(i, 0, N - 1), np.clip(j, 0, N - 1)]
+        rows = {"rq": rq.astype(np.int32), "rk": keys.astype(np.int64)}
+        types = dict(query_rows="tensor<" + "?x" * len(shape) + "i32>", key_rows="tensor<?x?xi64>", lse=True)
+        meaning = gathered(q, i[..., 0]), gathered(k, j[..., 0, :]), gathered(v, j[..., 0, :])
+        for mask, keep in (("", inside), ("causal", inside & (j <= i)), ("neighborhood(size = 5)", inside & near)):
+            case(f"rows {shape}, '{mask}'", attention(mask, **types), keep, shapes=(q, k, v), meaning=meaning, **rows)
+
+
 def joined():
     """An output and a log-sum-exp over other keys, also one that joins nothing; and a sink, which is an output of 0."""
     t, z = "tensor<?x?x?x?xf32>", "tensor<?x?x?xf32>"
@@ -274,7 +294,7 @@ def same(got, want):
 
 def main(folder):
     os.makedirs(folder, exist_ok=True)
-    for add in (masks, captured, joined, regions, scores, shapes, types):
+    for add in (masks, captured, lists, joined, regions, scores, shapes, types):
         add()
     wrong = []
     for number, (name, spec, tensors, qkv, mask, bias, scale, post) in enumerate(CASES):

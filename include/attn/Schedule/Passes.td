@@ -3,6 +3,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandRows : Pass<"attn-expand-rows", "::mlir::ModuleOp"> {
+  let summary = "Attention over lists of rows to attention over gathered rows";
+  let description = [{
+    `query_rows` and `key_rows` of an `attn.attention` become `attn.gather_rows`. In its regions a position is then an entry of the
+    list, and the mask leaves out entries that are no row.
+
+    Post-condition: no `attn.attention` has `query_rows` or `key_rows`.
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SelectSchedule : Pass<"attn-select-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose tile sizes, reindexing and key splits";
   let description = [{

@@ -26,6 +26,9 @@ struct ScheduleChoice {
 /// cache.
 ScheduleChoice chooseSchedule(AttentionOp op, const TargetModel &target, const ScheduleOverrides &overrides = {});
 
+/// Attentions over lists of rows become attentions over gathered rows.
+void expandRows(mlir::Operation *root);
+
 /// Runs unions of patterns, where that is less work, as attentions that join: see SplitUnion.cpp.
 void splitUnions(mlir::Operation *root, const TargetModel &target, const ScheduleOverrides &overrides = {});
 void splitUnionsForGPU(mlir::Operation *root, const ScheduleOverrides &overrides = {});

@@ -14,14 +14,22 @@ static Value headOf(StepBuilder &s, Value group, Value groups, Value heads) {
   return s.divide(group, s.divide(groups, heads));
 }
 
+/// The indices of entry `w` of the list of a group; lists may be the same for all groups, and for all batches.
+static SmallVector<Value> entryOf(Value rows, Value b, Value g, Value w) {
+  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
+  if (rank == 3)
+    return {b, g, w};
+  return rank == 2 ? SmallVector<Value>{b, w} : SmallVector<Value>{w};
+}
+
 void buildGatherRows(StepBuilder &s, GatherRowsOp op) {
   Value input = op.getInput(), rows = op.getRows(), output = op.getOutput();
   bool wide = cast<RankedTensorType>(input.getType()).getRank() == 4;
-  SmallVector<StepBuilder::Shared> dims{{rows, 0}, {rows, 1}, {rows, 2, kRowsOfUnit}};
+  SmallVector<StepBuilder::Shared> dims{{output, 0}, {output, 1}, {output, 2, kRowsOfUnit}};
   if (wide)
     dims.push_back({output, 3, 0});
   SmallVector<Range> mine = s.share(dims);
-  Value b = mine[0].from, g = mine[1].from, h = headOf(s, g, s.dim(rows, 1), s.dim(input, 1));
+  Value b = mine[0].from, g = mine[1].from, h = headOf(s, g, s.dim(output, 1), s.dim(input, 1));
   auto copy = [&](Value w, Value row, Value there) {
     if (!wide) {
       s.ifThen(
@@ -37,7 +45,7 @@ void buildGatherRows(StepBuilder &s, GatherRowsOp op) {
         [&] { fill([&](Value, int64_t width) { return s.f32(0, width); }); });
   };
   s.forEach(mine[2], [&](Value w) {
-    Value row = s.load(rows, {b, g, w});
+    Value row = s.load(rows, entryOf(rows, b, g, w));
     copy(w, row, s.inside(row, s.dim(input, 2)));
   });
 }

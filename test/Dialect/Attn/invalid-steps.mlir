@@ -50,6 +50,14 @@ func.func @rank(%x: tensor<3x8xf32>, %r: tensor<2x3x?xi32>) {
 
 // -----
 
+func.func @list(%x: tensor<2x3x8x64xf32>, %r: tensor<?x?x?x?xi32>) {
+  // expected-error@+1 {{operand 1 is 'tensor<?x?x?x?xi32>', but must have rank 3, [batch, groups, rows], or be [batch, rows] or [rows]; reshape it (E3)}}
+  %0 = attn.gather_rows %x[%r] : tensor<2x3x8x64xf32>, tensor<?x?x?x?xi32> -> tensor<2x3x?x64xf32>
+  return
+}
+
+// -----
+
 func.func @parts(%o: tensor<2x8x?x64xf32>, %z: tensor<2x8x?xf32>) {
   // expected-error@+1 {{has groups(0); give the number of parts, at least 1 (E4)}}
   %0 = attn.merge %o, %z groups(0) : tensor<2x8x?x64xf32>, tensor<2x8x?xf32> -> tensor<2x8x?x64xf32>

@@ -421,7 +421,7 @@ func.func private @f() attributes {s = #s}
 
 // Clauses: unknown.
 func.func @f(%t: tensor<?x?x?x64xf32>) {
-  // expected-error@+1 {{unknown clause 'offset'; known are scale, align, normalizer, relative, join, sink, score, mask and schedule}}
+  // expected-error@+1 {{unknown clause 'offset'; known are query_rows, key_rows, scale, align, normalizer, relative, join, sink, score, mask and schedule}}
   %o = attn.attention %t, %t, %t offset(3) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
@@ -752,6 +752,78 @@ func.func @f(%s: tensor<?x?x8x30xf32>, %v: tensor<?x?x31x64xf32>) {
 func.func @f(%s: tensor<?x?x?xf32>, %v: tensor<?x?x?x64xf32>, %r: tensor<?x?x64xf32>) {
   // expected-error@+1 {{takes query and key, perhaps with relative, or scores in place of all these (A20)}}
   %o = attn.attention scores(%s), %v relative(%r : tensor<?x?x64xf32>) : tensor<?x?x?xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A21: what a list is.
+func.func @f(%q: tensor<?x?x?x64xf32>, %k: tensor<?x?x?x64xf32>, %v: tensor<?x?x?x64xf32>, %r: tensor<?xf32>) {
+  // expected-error@+1 {{key_rows must be a tensor [batch, groups, rows], [batch, rows] or [rows] of i32 or i64, not 'tensor<?xf32>' (A21)}}
+  %o = attn.attention %q, %k, %v key_rows(%r : tensor<?xf32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A21: rank of a list.
+func.func @f(%q: tensor<?x?x?x64xf32>, %k: tensor<?x?x?x64xf32>, %v: tensor<?x?x?x64xf32>, %r: tensor<?x?x?x?xi32>) {
+  // expected-error@+1 {{query_rows must be a tensor [batch, groups, rows], [batch, rows] or [rows] of i32 or i64, not 'tensor<?x?x?x?xi32>' (A21)}}
+  %o = attn.attention %q, %k, %v query_rows(%r : tensor<?x?x?x?xi32>) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A21: batch of a list.
+func.func @f(%q: tensor<3x?x?x64xf32>, %k: tensor<3x?x?x64xf32>, %v: tensor<3x?x?x64xf32>, %r: tensor<2x?xi32>) {
+  // expected-error@+1 {{key_rows and key differ in batch: 2 (dimension 0 of 'tensor<2x?xi32>') and 3 (dimension 0 of 'tensor<3x?x?x64xf32>'); make them equal (A21)}}
+  %o = attn.attention %q, %k, %v key_rows(%r : tensor<2x?xi32>) : tensor<3x?x?x64xf32>, tensor<3x?x?x64xf32>, tensor<3x?x?x64xf32> -> tensor<3x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A21: groups of a list.
+func.func @f(%q: tensor<?x2x?x64xf32>, %k: tensor<?x2x?x64xf32>, %v: tensor<?x2x?x64xf32>, %r: tensor<?x3x?xi32>) {
+  // expected-error@+1 {{key_rows has 3 groups (dimension 1 of 'tensor<?x3x?xi32>'), no multiple of the 2 heads of key; change one of them (A21)}}
+  %o = attn.attention %q, %k, %v key_rows(%r : tensor<?x3x?xi32>) : tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x2x?x64xf32>
+  return
+}
+
+// -----
+
+// A21: lists and the last key.
+func.func @f(%q: tensor<?x?x?x64xf32>, %k: tensor<?x?x?x64xf32>, %v: tensor<?x?x?x64xf32>, %r: tensor<?xi32>) {
+  // expected-error@+1 {{has rows by number with align(bottom_right), which counts rows, not what they are numbered; leave it out, or gather the rows with attn.gather_rows (A21)}}
+  %o = attn.attention %q, %k, %v query_rows(%r : tensor<?xi32>) align(bottom_right) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
+  return
+}
+
+// -----
+
+// A5: tokens of the output are those of the list.
+func.func @f(%q: tensor<?x?x9x64xf32>, %k: tensor<?x?x?x64xf32>, %r: tensor<7xi32>) {
+  // expected-error@+1 {{output and query_rows differ in tokens: 9 (dimension 2 of 'tensor<?x?x9x64xf32>') and 7 (dimension 0 of 'tensor<7xi32>'); make them equal (A5)}}
+  %o = attn.attention %q, %k, %k query_rows(%r : tensor<7xi32>) : tensor<?x?x9x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x9x64xf32>
+  return
+}
+
+// -----
+
+// A4: heads that are groups of lists.
+func.func @f(%q: tensor<?x2x?x64xf32>, %r: tensor<?x4x?xi32>) {
+  // expected-error@+1 {{2 query heads cannot share 4 key/value heads evenly; make the number of query heads a multiple of it (A4)}}
+  %o = attn.attention %q, %q, %q key_rows(%r : tensor<?x4x?xi32>) : tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32>, tensor<?x2x?x64xf32> -> tensor<?x2x?x64xf32>
+  return
+}
+
+// -----
+
+// Clauses: rows.
+func.func @f(%t: tensor<?x?x?x64xf32>) {
+  // expected-error@+1 {{key_rows takes a tensor of row numbers with its type, as in key_rows(%rows : tensor<?x?xi32>)}}
+  %o = attn.attention %t, %t, %t key_rows(%t) : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32> -> tensor<?x?x?x64xf32>
   return
 }
 

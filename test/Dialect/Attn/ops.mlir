@@ -45,6 +45,14 @@ func.func @join(%q: !t, %k: !t, %v: !t, %km: !t, %vm: !t) -> !t {
   return %o : !t
 }
 
+// Queries and keys by number.
+// CHECK-LABEL: func @rows
+func.func @rows(%q: !t, %k: !t, %v: !t, %i: tensor<?x?x?xi32>, %j: tensor<?xi64>) -> !t {
+  // CHECK: attn.attention %{{.*}}, %{{.*}}, %{{.*}} query_rows(%{{.*}} : tensor<?x?x?xi32>) key_rows(%{{.*}} : tensor<?xi64>) scale(1.000000e+00) mask(causal) : tensor
+  %o = attn.attention %q, %k, %v scale(1.0) mask(causal) key_rows(%j : tensor<?xi64>) query_rows(%i : tensor<?x?x?xi32>) : !t, !t, !t -> !t
+  return %o : !t
+}
+
 // A sink, and weights that are not those of a softmax.
 // CHECK-LABEL: func @normalizers
 func.func @normalizers(%q: !t, %k: !t, %v: !t, %s: tensor<?xf32>) -> (!t, !t, !t) {

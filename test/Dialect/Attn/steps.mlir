@@ -11,7 +11,7 @@
 // TILE: func.func private @rows.s0(%arg0: memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>,
 // TILE: vector.load {{.*}} vector<8xf32>
 // TILE-LABEL: func.func @rows(
-// TILE: attn_tile.step @rows.s0(%arg0, %arg2) units([1, 0, 1, 1, 1, 1, 1, 2, 32])
+// TILE: attn_tile.step @rows.s0(%arg0, %arg2) units([2, 0, 1, 2, 1, 1, 2, 2, 32])
 // TILE-SAME: extents({{.*}}["heads", array<i64: 0, 1>]{{.*}}) contiguous([0, 2]) multiples([1, 1, 0, 1])
 // TILE: attn_tile.step @rows.s1
 // TILE-SAME: ["heads", array<i64: 2, 1, 3, 1>, array<i64: 0, 1, 1, 0, 4>]

@@ -169,6 +169,37 @@ def scores(s, *options):
     s.refuse("keys", attention("", dim=8, scores="tensor<?x?x?xf32>"), "M is 7 from --random but 6 from", f"--input=p={shape}", "--random=M=7", *options)
 
 
+def rows(s, *options):
+    """Queries and keys by number, some of them no row, some twice: one list or one of each batch or group, under every mask; positions are
+    the numbers. Of a group that is no head, and of keys that several heads share, each has its own list."""
+    lists = ["tensor<?x?x?xi32>", "tensor<?x?xi64>", "tensor<?xi32>"]
+    of_score = index_region(["%x = arith.subi %i, %j : index", "%y = arith.index_cast %x : index to i32", "%z = arith.sitofp %y : i32 to f32",
+                             "%f = arith.constant 0.03125 : f32", "%u = arith.mulf %z, %f : f32", "%y0 = arith.addf %s, %u : f32", "attn.yield %y0 : f32"])
+    sizes = ["B=2,H=4,H2=2,Hkv=1,G=2,N=35,N2=40,M=70,W=29", "H=1,N=1,N2=3,M=9,W=66", "B=2,H=2,G=1,Hkv=1,N=67,N2=64,M=30,W=5"]
+    for number, name in enumerate(MASKS):
+        if options and number % 4 != 2:
+            continue
+        mask, args = MASKS[name]
+        more = dict(element=("f32", "f16", "bf16")[number % 3] if options or number % 2 else "f32", dim=(24, 8, 40)[number % 3])
+        given = dict(query_rows=lists[number % 3] if number % 4 else "", key_rows=lists[number // 4 % 3] if number % 4 != 1 else "")
+        forms = sorted({",".join(f"{key}={value}" for key, value in (pair.split("=") for pair in size.split(","))
+                                 if (key not in ("H2", "N2") or "?" in given["query_rows"]) and
+                                 (key != "H2" or given["query_rows"] == lists[0]) and (key != "W" or given["key_rows"]) and
+                                 (key != "G" or given["key_rows"] == lists[0])) for size in sizes[:2 if options else 3]})
+        s.check(f"{name}, {given}", attention(mask, of_score if number % 5 == 2 else "", args=args, lse=True, **given, **more), forms, *options)
+    both = dict(query_rows=lists[0], key_rows=lists[0], dim=24)
+    counting = attention("causal or prefix(length = 7)", lse=True, **both).replace("mask(", "mask counted(")
+    for name, text in (("dense", attention("", lse=True, **both)), ("counted", counting), ("sigmoid", attention("causal", normalizer="sigmoid", **both)),
+                       ("sink", attention("causal", lse=True, sink="%z : tensor<?xf32>", args="%z: tensor<?xf32>", **both))):
+        s.check(name, text, sizes[:2], *options)
+    s.check("one batch and head", attention("causal", lse=True, heads=1, key_heads=1, dim=8, key_rows="tensor<?xi32>"), "N=70,M=90,W=33", *options)
+    s.check("split keys", attention("causal", lse=True, **both), "H=1,G=1,N=3,N2=9,M=40,W=300", "--split=64", *options)
+    s.check("nothing to read", attention("causal", lse=True, **both), ["N=5,N2=5,M=5,W=0", "N=0,N2=5,M=5,W=5"], *options)
+    none = {"rk": write_npy(s.path("none.npy"), "i", [1, 2, 5], [-1, 7, 6, -9, 2**31 - 1] * 2)}
+    got = s.results("no row", attention("", key_rows=lists[0], dim=8), ("out",), *options, "--random=H=2,N=3,M=6", f"--input=rk={none['rk']}")
+    s.expect(got and not any(got["out"]), "without a row the output is 0")
+
+
 def poisoned_keys(s):
     """C2: nothing of a masked key reaches a row, not even a NaN or an infinity in k or v."""
     for bad in (float("nan"), INF):

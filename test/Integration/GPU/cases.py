@@ -12,7 +12,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "CPU"), os.path.join(HERE, "..", "..", "..", "benchmarks")]
-from cases import MASKS, INF, TWICE, overflow_files, counted as counted_on, distances as distances_on, scores as scores_on
+from cases import MASKS, INF, TWICE, overflow_files, counted as counted_on, distances as distances_on, rows as rows_on, scores as scores_on
 from gpu import sass, static
 from sweep import Sweep, grid, write_npy
 from specs import attention, index_region
@@ -76,6 +76,11 @@ def counted(s):
     counted_on(s, EMULATED)
     packed = attention("causal or prefix(length = 30)", align="bottom_right", lse=True, element="bf16", dim=40, heads=8, key_heads=2, queries=3)
     s.check("heads of one tile", packed.replace("mask(", "mask counted("), ["B=1,M=70"], EMULATED)
+
+
+def rows(s):
+    """Queries and keys by number."""
+    rows_on(s, EMULATED)
 
 
 def scores(s):

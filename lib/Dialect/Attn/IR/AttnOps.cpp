@@ -75,15 +75,18 @@ public:
     return parser.parseOptionalAttrDict(result.attributes);
   }
 
-  SmallVector<Value, 2> joined;   // output and log-sum-exp, or none
-  SmallVector<Value, 1> sink;     // or none
-  SmallVector<Value, 2> relative; // table and bias, table, or none
+  SmallVector<Value, 2> joined;                   // output and log-sum-exp, or none
+  SmallVector<Value, 1> sink;                     // or none
+  SmallVector<Value, 2> relative;                 // table and bias, table, or none
+  SmallVector<Value, 1> queryIndices, keyIndices; // or none
 
 private:
-  static constexpr StringRef kClauses[] = {"scale", "align", "normalizer", "relative", "join",
-                                           "sink",  "score", "mask",       "schedule"};
+  static constexpr StringRef kClauses[] = {"query_rows", "key_rows", "scale", "align", "normalizer", "relative",
+                                           "join",       "sink",     "score", "mask",  "schedule"};
 
   ParseResult parseClause(StringRef name) {
+    if (name == "query_rows" || name == "key_rows")
+      return parseRows(name, name == "key_rows" ? keyIndices : queryIndices);
     if (name == "scale")
       return parseScale();
     if (name == "align")
@@ -136,6 +139,11 @@ private:
 
   ParseResult parseSink() {
     return parseTensors("sink", "sink(%logits : tensor<?xf32>)", "a tensor of logits with its type", 1, 1, sink);
+  }
+
+  ParseResult parseRows(StringRef clause, SmallVectorImpl<Value> &into) {
+    return parseTensors(clause, (clause + "(%rows : tensor<?x?xi32>)").str(), "a tensor of row numbers with its type",
+                        1, 1, into);
   }
 
   ParseResult parseRelative() {
@@ -245,9 +253,13 @@ ParseResult AttentionOp::parse(OpAsmParser &parser, OperationState &result) {
   result.addOperands(clauses.relative);
   if (given)
     result.addOperands(scores);
+  result.addOperands(clauses.queryIndices);
+  result.addOperands(clauses.keyIndices);
   int32_t joined = clauses.joined.empty() ? 0 : 1, sink = clauses.sink.size(), relative = clauses.relative.size();
+  int32_t queryIndices = clauses.queryIndices.size(), keyIndices = clauses.keyIndices.size();
   result.getOrAddProperties<Properties>().operandSegmentSizes = {
-      !given, !given, 1, joined, joined, sink, std::min(relative, 1), std::max(relative - 1, 0), given};
+      !given, !given,       1,         joined, joined, sink, std::min(relative, 1), std::max(relative - 1, 0),
+      given,  queryIndices, keyIndices};
   return success();
 }
 
@@ -256,7 +268,7 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value query, 
   state.addTypes(output);
   state.addRegion();
   state.addRegion();
-  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0, 0, 0, 0, 0};
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0};
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,6 +301,9 @@ void AttentionOp::print(OpAsmPrinter &p) {
     p << " scores(" << scores << "), " << getValue();
   else
     p << ' ' << ValueRange(inputs);
+  for (auto [clause, rows] : {std::pair("query_rows", getQueryIndices()), {"key_rows", getKeyIndices()}})
+    if (rows)
+      p << ' ' << clause << '(' << rows << " : " << rows.getType() << ')';
   if (FloatAttr scale = getScaleAttr()) {
     p << " scale(";
     scale.getType().isF64() ? p.printAttributeWithoutType(scale)

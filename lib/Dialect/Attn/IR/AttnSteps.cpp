@@ -88,10 +88,16 @@ LogicalResult verifyExtents(CompiledOpInterface op) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<ExtentTie> GatherRowsOp::getExtentTies() {
-  SmallVector<ExtentTie> ties{
-      makeTie("batch", {{getInput(), 0}, {getRows(), 0}, {getOutput(), 0}}), makeTie("heads", {{getInput(), 1}}),
-      makeTie("groups", {{getRows(), 1}, {getOutput(), 1}}), makeTie("tokens", {{getInput(), 2}}),
-      makeTie("rows", {{getRows(), 2}, {getOutput(), 2}})};
+  unsigned rank = typeOf(getRows()).getRank();
+  ExtentTie batch = makeTie("batch", {{getInput(), 0}, {getOutput(), 0}}), heads = makeTie("heads", {{getInput(), 1}});
+  if (rank > 1)
+    batch.places.insert(batch.places.begin() + 1, {getRows(), 0});
+  if (rank < 3)
+    heads.places.push_back({getOutput(), 1});
+  SmallVector<ExtentTie> ties{std::move(batch), std::move(heads), makeTie("tokens", {{getInput(), 2}}),
+                              makeTie("rows", {{getRows(), rank - 1}, {getOutput(), 2}})};
+  if (rank == 3)
+    ties.insert(ties.begin() + 2, makeTie("groups", {{getRows(), 1}, {getOutput(), 1}}));
   if (typeOf(getInput()).getRank() == 4)
     ties.push_back(makeTie("head_dim", {{getInput(), 3}, {getOutput(), 3}}));
   return ties;
@@ -103,7 +109,11 @@ std::optional<ExtentPlace> GatherRowsOp::getIndexed(Value operand) {
   return operand == getRows() ? std::optional<ExtentPlace>({getInput(), 2}) : std::nullopt;
 }
 
-SmallVector<ExtentMultiple> GatherRowsOp::getMultiples() { return {{{getRows(), 1}, {getInput(), 1}}}; }
+SmallVector<ExtentMultiple> GatherRowsOp::getMultiples() {
+  if (typeOf(getRows()).getRank() < 3)
+    return {};
+  return {{{getRows(), 1}, {getInput(), 1}}};
+}
 
 LogicalResult GatherRowsOp::verify() {
   int64_t rank = typeOf(getInput()).getRank();
@@ -111,8 +121,11 @@ LogicalResult GatherRowsOp::verify() {
     return emitOpError() << "operand 0 is " << getInput().getType()
                          << ", but must have rank 4, [batch, heads, tokens, head_dim], or 3, one number a row; reshape "
                             "it (E3)";
-  if (failed(verifyRank(*this, getRows(), 3, "[batch, groups, rows]", "(E3)")) ||
-      failed(verifyRank(*this, getOutput(), rank, "that of operand 0", "(E3)")) ||
+  if (int64_t rows = typeOf(getRows()).getRank(); rows < 1 || rows > 3)
+    return emitOpError() << "operand 1 is " << getRows().getType()
+                         << ", but must have rank 3, [batch, groups, rows], or be [batch, rows] or [rows]; reshape it "
+                            "(E3)";
+  if (failed(verifyRank(*this, getOutput(), rank, "that of operand 0", "(E3)")) ||
       failed(verifySameElements(*this, getInput(), getOutput())))
     return failure();
   return verifyExtents(*this);

@@ -96,6 +96,50 @@ static LogicalResult verifyElementTypes(AttentionOp op) {
   return success();
 }
 
+static Extent extentOf(AttentionOp op, ExtentPlace place, StringRef tensor) {
+  StringRef name = place.tensor == op.getQueryIndices() ? "query_rows"
+                   : place.tensor == op.getKeyIndices() ? "key_rows"
+                                                        : tensor;
+  return {name, cast<RankedTensorType>(place.tensor.getType()), place.dim};
+}
+
+static Extent headsOf(AttentionOp op) { return extentOf(op, op.getQueryHeads(), "query"); }
+static Extent queriesOf(AttentionOp op) { return extentOf(op, op.getQueryCount(), "query"); }
+static Extent keyHeadsOf(AttentionOp op) { return extentOf(op, op.getKeyHeads(), "key"); }
+
+/// One list of rows, of the queries or of the keys.
+static LogicalResult verifyList(AttentionOp op, StringRef name, Value list, StringRef tensor, RankedTensorType of) {
+  auto type = cast<RankedTensorType>(list.getType());
+  int64_t rank = type.getRank();
+  if (rank < 1 || rank > 3 || !(type.getElementType().isInteger(32) || type.getElementType().isInteger(64)))
+    return op.emitOpError() << name
+                            << " must be a tensor [batch, groups, rows], [batch, rows] or [rows] of i32 or i64, not "
+                            << type << " (A21)";
+  if (rank > 1 && failed(verifyEqual(op, "batch", {name, type, 0}, {tensor, of, Batch}, "(A21)")))
+    return failure();
+  int64_t groups = rank == 3 ? type.getDimSize(1) : ShapedType::kDynamic, heads = of.getDimSize(Heads);
+  if (ShapedType::isDynamic(groups) || ShapedType::isDynamic(heads) || (heads > 0 && groups % heads == 0))
+    return success();
+  return op.emitOpError() << name << " has " << groups << " groups (dimension 1 of " << type << "), no multiple of the "
+                          << heads << " heads of " << tensor << "; change one of them (A21)";
+}
+
+static LogicalResult verifyLists(AttentionOp op) {
+  if (!op.hasIndices())
+    return success();
+  StringRef extra = op.getScores()                    ? "scores"
+                    : op.getTable()                   ? "relative"
+                    : op.getAlign() != Align::TopLeft ? "align(bottom_right)"
+                                                      : "";
+  if (!extra.empty())
+    return op.emitOpError() << "has rows by number with " << extra
+                            << ", which counts rows, not what they are numbered; leave it out, or gather the rows with "
+                               "attn.gather_rows (A21)";
+  if (op.getQueryIndices() && failed(verifyList(op, "query_rows", op.getQueryIndices(), "query", op.getQueryType())))
+    return failure();
+  return op.getKeyIndices() ? verifyList(op, "key_rows", op.getKeyIndices(), "key", op.getKeyType()) : success();
+}
+
 static LogicalResult verifyInputs(AttentionOp op) {
   RankedTensorType q = op.getQueryType(), k = op.getKeyType(), v = op.getValueType();
   if (failed(verifyEqual(op, "batch", {"query", q, Batch}, {"key", k, Batch}, "(A3)")) ||
@@ -104,7 +148,7 @@ static LogicalResult verifyInputs(AttentionOp op) {
       failed(verifyEqual(op, "number of keys", {"key", k, Tokens}, {"value", v, Tokens}, "(A3)")) ||
       (!op.getScores() && failed(verifyEqual(op, "head_dim", {"query", q, Features}, {"key", k, Features}, "(A3)"))))
     return failure();
-  int64_t heads = q.getDimSize(Heads), keyHeads = k.getDimSize(Heads);
+  int64_t heads = headsOf(op).size(), keyHeads = keyHeadsOf(op).size();
   if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(keyHeads) || (keyHeads > 0 && heads % keyHeads == 0))
     return success();
   return op.emitOpError() << heads << " query heads cannot share " << keyHeads
@@ -117,8 +161,8 @@ static LogicalResult verifyResults(AttentionOp op) {
     return op.emitOpError() << "output must have rank 4, [batch, heads, tokens, value_dim], but " << out << " has rank "
                             << out.getRank() << " (A5)";
   if (failed(verifyEqual(op, "batch", {"output", out, Batch}, {"query", q, Batch}, "(A5)")) ||
-      failed(verifyEqual(op, "heads", {"output", out, Heads}, {"query", q, Heads}, "(A5)")) ||
-      failed(verifyEqual(op, "tokens", {"output", out, Tokens}, {"query", q, Tokens}, "(A5)")) ||
+      failed(verifyEqual(op, "heads", {"output", out, Heads}, headsOf(op), "(A5)")) ||
+      failed(verifyEqual(op, "tokens", {"output", out, Tokens}, queriesOf(op), "(A5)")) ||
       failed(verifyEqual(op, "value_dim", {"output", out, Features}, {"value", v, Features}, "(A5)")))
     return failure();
   if (!op.getLse())
@@ -127,8 +171,8 @@ static LogicalResult verifyResults(AttentionOp op) {
   if (lse.getRank() != 3 || !lse.getElementType().isF32())
     return op.emitOpError() << "lse must be a tensor [batch, heads, tokens] of f32, not " << lse << " (A6)";
   return failure(failed(verifyEqual(op, "batch", {"lse", lse, Batch}, {"query", q, Batch}, "(A6)")) ||
-                 failed(verifyEqual(op, "heads", {"lse", lse, Heads}, {"query", q, Heads}, "(A6)")) ||
-                 failed(verifyEqual(op, "tokens", {"lse", lse, Tokens}, {"query", q, Tokens}, "(A6)")));
+                 failed(verifyEqual(op, "heads", {"lse", lse, Heads}, headsOf(op), "(A6)")) ||
+                 failed(verifyEqual(op, "tokens", {"lse", lse, Tokens}, queriesOf(op), "(A6)")));
 }
 
 // The log-sum-exp of the result may be absent, so what is joined is held to what that would be.
@@ -181,7 +225,7 @@ static LogicalResult verifyNormalizer(AttentionOp op) {
     auto sink = cast<RankedTensorType>(op.getSink().getType());
     if (sink.getRank() != 1 || !sink.getElementType().isF32())
       return op.emitOpError() << "sink must be a tensor [heads] of f32, not " << sink << " (A16)";
-    if (failed(verifyEqual(op, "heads", {"sink", sink, 0}, {"query", op.getQueryType(), Heads}, "(A16)")))
+    if (failed(verifyEqual(op, "heads", {"sink", sink, 0}, headsOf(op), "(A16)")))
       return failure();
   }
   StringRef extra = op.getLse() ? "lse" : op.getJoinedLse() ? "join" : op.getSink() ? "sink" : "";
@@ -210,9 +254,9 @@ static LogicalResult verifyLimits(AttentionOp op) {
 
 LogicalResult AttentionOp::verify() {
   return failure(failed(verifyScores(*this)) || failed(verifyRanks(*this)) || failed(verifyElementTypes(*this)) ||
-                 failed(verifyInputs(*this)) || failed(verifyResults(*this)) || failed(verifyScoreExtents(*this)) ||
-                 failed(verifyJoined(*this)) || failed(verifyNormalizer(*this)) || failed(verifyRelative(*this)) ||
-                 failed(verifyLimits(*this)));
+                 failed(verifyLists(*this)) || failed(verifyInputs(*this)) || failed(verifyResults(*this)) ||
+                 failed(verifyScoreExtents(*this)) || failed(verifyJoined(*this)) || failed(verifyNormalizer(*this)) ||
+                 failed(verifyRelative(*this)) || failed(verifyLimits(*this)));
 }
 
 //===----------------------------------------------------------------------===//

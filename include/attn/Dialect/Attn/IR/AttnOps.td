@@ -18,7 +18,7 @@ def Attn_ScaleAttr : Attr<CPred<"::llvm::isa<::mlir::FloatAttr>($_self)">, "floa
 
 def Attn_AttentionOp : Attn_Op<"attention", [
     Pure, SingleBlock, AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>,
-    DeclareOpInterfaceMethods<CompiledOpInterface>]> {
+    DeclareOpInterfaceMethods<CompiledOpInterface, ["getIndexed", "getMultiples"]>]> {
   let summary = "Attention over the keys that a predicate keeps";
   let description = [{
     For every batch b, query head h and query row r with position i (`align`), over all key positions j:
@@ -76,6 +76,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     %o = attn.attention scores(%s), %v mask(causal) : tensor<?x?x?x?xf32>, !t -> !t
     ```
 
+    `query_rows(%r)` and `key_rows(%r)` give rows by number, as `attn.gather_rows` does: a query or key and value for each entry of
+    the list. Masks and scores speak of the rows that it names, i and j being these numbers. An entry outside the tensor is no row: as
+    a query it keeps nothing, as a key nobody keeps it. A key listed twice counts twice.
+
+    ```mlir
+    %o = attn.attention %q, %k, %v key_rows(%r : tensor<?x?x?xi32>) mask(causal) : !t, !t, !t -> !t
+    ```
+
     Numerics: products, softmax and sums in f32 whatever the element type. A masked key takes no part, not even by a NaN in its
     row. A score of -inf counts as masked, +inf as the largest finite number. A row that keeps nothing gives output 0 and lse -inf.
 
@@ -99,6 +107,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     - A18: of relative, table is [Hq, distances, D] and bias [Hq, D] of query, in its element type; there is a distance
     - A19: only a softmax counts how often a key is kept
     - A20: scores are [B, Hq, N, M] or [Hq, N, M] of f32, f16 or bf16, and there are neither query and key nor products with distances
+    - A21: query_rows and key_rows are of i32 or i64, [rows], [B, rows] or [B, groups, rows], groups a multiple of the heads of what they
+      number and in their place for all else; queries are aligned top_left, and there are neither products with distances nor scores
 
     Source: Vaswani et al., Attention Is All You Need (2017); grouped heads: Ainslie et al., GQA (2023).
   }];
@@ -107,6 +117,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Optional<AnyRankedTensor>:$joinedOutput, Optional<AnyRankedTensor>:$joinedLse, Optional<AnyRankedTensor>:$sink,
     Optional<AnyRankedTensor>:$table, Optional<AnyRankedTensor>:$bias,
     Optional<AnyRankedTensor>:$scores,
+    Optional<AnyRankedTensor>:$queryIndices, Optional<AnyRankedTensor>:$keyIndices,
     OptionalAttr<Attn_ScaleAttr>:$scale,
     DefaultValuedAttr<Attn_NormalizerAttr, "::attn::Normalizer::Softmax">:$normalizer,
     DefaultValuedAttr<Attn_AlignAttr, "::attn::Align::TopLeft">:$align,
@@ -141,6 +152,14 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     int64_t getHeadDim() { return getScores() ? 0 : getQueryType().getShape().back(); }
     ::mlir::RankedTensorType getValueType() { return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()); }
     ::mlir::RankedTensorType getOutputType() { return ::llvm::cast<::mlir::RankedTensorType>(getOutput().getType()); }
+
+    /// Are queries, or keys, rows by number?
+    bool hasIndices() { return getQueryIndices() || getKeyIndices(); }
+    /// Which dimension of which tensor says how many heads, or rows, of queries there are to compute, and of keys.
+    ::attn::ExtentPlace getQueryHeads();
+    ::attn::ExtentPlace getQueryCount();
+    ::attn::ExtentPlace getKeyHeads();
+    ::attn::ExtentPlace getKeyCount();
 
     bool isSoftmax() { return getNormalizer() == ::attn::Normalizer::Softmax; }
 

@@ -36,7 +36,8 @@ def Attn_GatherRowsOp : Attn_IndexingStep<"gather_rows"> {
     ```
 
     Shapes: input [B, H, N, D] or [B, H, N] (one number a row), rows [B, G, W], output [B, G, W, D] or [B, G, W]. G, the groups, is a
-    multiple of H: a head may be gathered several times, once for each cluster or round. A row of -1 is no row.
+    multiple of H: a head may be gathered several times, once for each cluster or round. Rows [B, W] or [W] are the same for all heads,
+    and G is H, or for all batches as well. A row of -1 is no row.
 
     ```mlir
     %g = attn.gather_rows %x[%rows] : tensor<?x?x?x64xf32>, tensor<?x?x?xi32> -> tensor<?x?x?x64xf32>
@@ -47,7 +48,7 @@ def Attn_GatherRowsOp : Attn_IndexingStep<"gather_rows"> {
     Constraints
     - E1: dimensions of one name have one extent; an extent that another one divides is a multiple of it
     - E2: what is computed from numbers has their element type: f32, f16 or bf16
-    - E3: input has rank 3 or 4, rows rank 3, output the rank of input
+    - E3: input has rank 3 or 4, rows rank 1 to 3, output the rank of input
   }];
   let arguments = (ins Attn_Numbers:$input, Attn_Rows:$rows);
   let results = (outs Attn_Numbers:$output);

@@ -63,6 +63,7 @@ struct AttentionTensors {
   llvm::SmallVector<mlir::Value, 3>
       perHead;        // of query heads in their first dimension, head_dim in a last one behind it
   mlir::Value scores; // in place of query and key
+  mlir::Value queryIndices = {}, keyIndices = {}; // lists of rows
 
   llvm::SmallVector<ExtentTie> getExtentTies() const;
   llvm::SmallVector<mlir::Value> getContiguous() const;
