@@ -2,6 +2,8 @@
 #include "TileCost.h"
 #include "attn/Pattern/Mask.h"
 #include "attn/Schedule/Schedule.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -18,6 +20,10 @@ constexpr int64_t kMaxWarps = 32, kMaxRegisters = 255;
 /// spill, so several warps share the columns.
 constexpr int64_t kWarpValueDim = 256;
 
+/// More of a thread for outputs, scores and queries would spill something in loops over tiles. Masks and scores that
+/// read tensors need registers too, and so do copies where there are two warps for them.
+constexpr int64_t kStateRegisters = 176, kReadRegisters = 16, kCopyRegisters = 16;
+
 /// More warps would have fewer registers each than kernels need.
 constexpr int64_t kChosenWarps = 8;
 
@@ -26,8 +32,10 @@ constexpr int64_t kVectorRows = 32;
 /// What a query tile takes, in time of one key passing 32 query rows of a wide tile: issue rates and counts of
 /// instructions (docs/Performance.md), not measured. On tensor cores narrow tiles copy more bytes of keys and values
 /// per product, and have fewer products for each ldmatrix; FMAs take so long that little else counts.
-constexpr TileCosts kMatrixCosts = {/*pair=*/{1.4, 1.2, 1.1, 1}, /*masked=*/0.25, /*tile=*/16, /*run=*/8};
+constexpr TileCosts kMatrixCosts = {/*pair=*/{1.2, 1.05, 1.02, 1}, /*masked=*/0.25, /*tile=*/16, /*run=*/8};
 constexpr TileCosts kFMACosts = {/*pair=*/{1.02, 1, 1, 1}, /*masked=*/0.03, /*tile=*/2, /*run=*/1};
+/// A fragment of keys or values that serves 16 rows of a warp, to one that serves 32.
+constexpr double kHalfUsed = 1.25;
 /// What a narrower tile has to save by these estimates.
 constexpr double kGain = 0.95;
 
@@ -58,6 +66,7 @@ private:
   /// The most queries that a class has; 0 where only run time knows.
   int64_t classQueries();
   int64_t choosePack(int64_t rows);
+  bool readsTensors();
   bool mostlyEmpty(const Cut &cut);
   FailureOr<Cut> chooseCut();
   Cut narrowForMask(ArrayRef<Cut> cuts);
@@ -80,13 +89,19 @@ private:
 // From the most work per byte fetched to the least. Register counts of ptxas that these follow: docs/Performance.md.
 SmallVector<Cut> GPUChooser::candidates() {
   SmallVector<Cut> cuts;
-  int64_t wide = std::max(dim, valueDim);
-  if (tensorCores() && wide <= 64)
-    cuts.push_back({128, 4, 64});
+  int64_t wide = std::max(dim, valueDim), limit = kStateRegisters - (readsTensors() ? kReadRegisters : 0);
+  auto addIfFits = [&](Cut cut, int64_t more) {
+    if (tensorCores() && stateRegisters(cut) + more <= limit)
+      cuts.push_back(cut);
+  };
+  for (int64_t keys : {64, 32}) // a fragment of keys or values serves 32 rows of a warp
+    addIfFits({128, 4, keys}, 0);
   if (tensorCores() && wide <= 128)
     cuts.push_back({128, 8, 64});
   if (tensorCores() && parts() == 1)
     cuts.push_back({128, 8, 32});
+  for (int64_t keys : {64, 32})
+    addIfFits({64, 2, keys}, kCopyRegisters);
   if (tensorCores() && wide <= 192) // beyond, scores of 64 keys do not fit the registers
     cuts.push_back({64, 4, 64});
   if (parts() == 1)
@@ -137,6 +152,13 @@ int64_t GPUChooser::choosePack(int64_t rows) {
   return pack;
 }
 
+bool GPUChooser::readsTensors() {
+  auto isTensor = [](Value v) { return isa<TensorType>(v.getType()); };
+  llvm::SetVector<Value> outside;
+  getUsedValuesDefinedAbove(op->getRegions(), outside);
+  return llvm::any_of(outside, isTensor);
+}
+
 bool GPUChooser::mostlyEmpty(const Cut &cut) {
   int64_t queries = classQueries();
   return !overrides.queryTile && queries > 0 && queries * cut.pack <= cut.queries / 2 && cut.queries > 16;
@@ -171,7 +193,11 @@ Cut GPUChooser::narrowForMask(ArrayRef<Cut> cuts) {
     return first;
   TargetModel rows = getGPUCosts(tensorCores());
   TileCostModel model(op, reindexing, rows, /*granule=*/first.keys);
-  auto cost = [&](const Cut &cut) { return model.get(cut.queries / kVectorRows); };
+  auto cost = [&](const Cut &cut) {
+    TileCostModel::Cost cost = model.get(cut.queries / kVectorRows);
+    cost.time *= tensorCores() && cut.queries < 32 * cut.warps ? kHalfUsed : 1;
+    return cost;
+  };
   const Cut *best = &first;
   for (const Cut &cut : cuts.drop_front())
     if (cut.queries >= kVectorRows && cut.queries < best->queries &&
@@ -199,9 +225,10 @@ int64_t GPUChooser::stateRegisters(const Cut &cut) {
   int64_t rowBlocks = std::max<int64_t>(cut.queries / 16 / cut.warps, 1);
   int64_t columns = llvm::alignTo(llvm::divideCeil(valueDim, std::max<int64_t>(16 * cut.warps / cut.queries, 1)), 16);
   int64_t words = (columns + cut.keys) / 2;
-  if (tensorCores() && dim <= 128)
-    words += llvm::alignTo(dim, 16) / 4;
-  return words * rowBlocks;
+  words *= rowBlocks;
+  // As KernelShape::queriesInRegisters; others are there while they meet keys.
+  int64_t queries = rowBlocks * llvm::alignTo(dim, 16);
+  return words + (!tensorCores() ? 0 : queries <= 128 ? queries / 4 : 8 * rowBlocks);
 }
 
 GPUResources GPUChooser::estimate(const Cut &cut) {

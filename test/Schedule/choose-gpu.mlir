@@ -13,6 +13,7 @@
 
 !narrow = tensor<?x?x?x64xbf16>
 !wide = tensor<?x?x?x256xbf16>
+!usual = tensor<?x?x?x128xbf16>
 !floats = tensor<?x?x?x64xf32>
 !small = tensor<?x?x?x8xbf16>
 
@@ -33,6 +34,20 @@ func.func @narrow(%q: !narrow) -> !narrow {
 func.func @wide(%q: !wide) -> !wide {
   %o = attn.attention %q, %q, %q : !wide, !wide, !wide -> !wide
   return %o : !wide
+}
+
+// A warp has 32 rows as far as its registers go; a mask that reads tensors needs some of them.
+// AMPERE-LABEL: @usual
+// AMPERE: #attn.schedule<query_tile = 128, key_tile = 32,{{.*}} warps = 4>
+func.func @usual(%q: !usual) -> !usual {
+  %o = attn.attention %q, %q, %q : !usual, !usual, !usual -> !usual
+  return %o : !usual
+}
+// AMPERE-LABEL: @reads
+// AMPERE: #attn.schedule<query_tile = 128, key_tile = 64,{{.*}} warps = 8>
+func.func @reads(%q: !usual, %ids: tensor<?x?xi32>) -> !usual {
+  %o = attn.attention %q, %q, %q mask(segments(%ids : tensor<?x?xi32>)) : !usual, !usual, !usual -> !usual
+  return %o : !usual
 }
 
 // AMPERE-LABEL: @floats

@@ -39,7 +39,7 @@ func.func @stages(%t: !t) -> !t {
 
 !t = tensor<?x?x?x64xbf16>
 func.func @registers(%t: !t) -> !t {
-  // expected-error @below {{the tiles of its schedule take 640 registers of a thread for queries, scores and outputs, but there are 255; use a smaller query_tile or key_tile, or more warps}}
+  // expected-error @below {{the tiles of its schedule take 576 registers of a thread for queries, scores and outputs, but there are 255; use a smaller query_tile or key_tile, or more warps}}
   %o = attn.attention %t, %t, %t schedule(#attn.schedule<query_tile = 128, key_tile = 64, warps = 1>) : !t, !t, !t -> !t
   return %o : !t
 }
