@@ -20,9 +20,9 @@ constexpr int64_t kMaxWarps = 32, kMaxRegisters = 255;
 /// spill, so several warps share the columns.
 constexpr int64_t kWarpValueDim = 256;
 
-/// More of a thread for outputs, scores and queries would spill something in loops over tiles. Masks and scores that
-/// read tensors need registers too, and so do copies where there are two warps for them.
-constexpr int64_t kStateRegisters = 176, kReadRegisters = 16, kCopyRegisters = 16;
+/// More of a thread for outputs, scores and queries would spill something in loops over tiles. Score regions, and
+/// masks that read tensors, need registers too, and so do copies where there are two warps for them.
+constexpr int64_t kStateRegisters = 176, kRegionRegisters = 16, kCopyRegisters = 16;
 
 /// More warps would have fewer registers each than kernels need.
 constexpr int64_t kChosenWarps = 8;
@@ -66,7 +66,7 @@ private:
   /// The most queries that a class has; 0 where only run time knows.
   int64_t classQueries();
   int64_t choosePack(int64_t rows);
-  bool readsTensors();
+  bool regionsNeedRegisters();
   bool mostlyEmpty(const Cut &cut);
   FailureOr<Cut> chooseCut();
   Cut narrowForMask(ArrayRef<Cut> cuts);
@@ -89,7 +89,7 @@ private:
 // From the most work per byte fetched to the least. Register counts of ptxas that these follow: docs/Performance.md.
 SmallVector<Cut> GPUChooser::candidates() {
   SmallVector<Cut> cuts;
-  int64_t wide = std::max(dim, valueDim), limit = kStateRegisters - (readsTensors() ? kReadRegisters : 0);
+  int64_t wide = std::max(dim, valueDim), limit = kStateRegisters - (regionsNeedRegisters() ? kRegionRegisters : 0);
   auto addIfFits = [&](Cut cut, int64_t more) {
     if (tensorCores() && stateRegisters(cut) + more <= limit)
       cuts.push_back(cut);
@@ -152,7 +152,9 @@ int64_t GPUChooser::choosePack(int64_t rows) {
   return pack;
 }
 
-bool GPUChooser::readsTensors() {
+bool GPUChooser::regionsNeedRegisters() {
+  if (op.getScoreBlock())
+    return true;
   auto isTensor = [](Value v) { return isa<TensorType>(v.getType()); };
   llvm::SetVector<Value> outside;
   getUsedValuesDefinedAbove(op->getRegions(), outside);

@@ -46,7 +46,7 @@ func.func @usual(%q: !usual) -> !usual {
 // AMPERE-LABEL: @reads
 // AMPERE: #attn.schedule<query_tile = 128, key_tile = 64,{{.*}} warps = 8>
 func.func @reads(%q: !usual, %ids: tensor<?x?xi32>) -> !usual {
-  %o = attn.attention %q, %q, %q mask(segments(%ids : tensor<?x?xi32>)) : !usual, !usual, !usual -> !usual
+  %o = attn.attention %q, %q, %q mask(same_document(%ids : tensor<?x?xi32>)) : !usual, !usual, !usual -> !usual
   return %o : !usual
 }
 
