@@ -112,11 +112,12 @@ void buildDeviceEntries(OpPassManager &pm, const CompileOptions &options) {
 }
 
 void buildLLVM(OpPassManager &pm, const CompileOptions &) {
-  pm.addPass(createConvertVectorToSCFPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createConvertToLLVMPass());
+  ConvertToLLVMPassOptions convert;
+  convert.allowPatternRollback = false;
+  pm.addPass(createConvertToLLVMPass(convert));
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 

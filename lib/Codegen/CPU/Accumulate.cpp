@@ -5,28 +5,24 @@ using namespace mlir;
 
 namespace attn::cpu {
 
-/// acc[r][v] += scalarAt(i, r) * vectorAt(i, v) for i in [lo, hi): the register block of both products. The vectors are
-/// loaded once per step, each scalar is broadcast once and used `vectors` times.
-Values MicroKernels::fmaBlock(Emit &e, int64_t rows, ValueRange init, Value lo, Value hi, int64_t unroll,
+/// acc[r][v] += scalarAt(i, r) * vectorAt(i, v) for i in [0, count): the register block of both products. The vectors
+/// are loaded once per step, each scalar is broadcast once and used `vectors` times.
+Values MicroKernels::fmaBlock(Emit &e, int64_t rows, ValueRange init, Value count,
                               llvm::function_ref<Value(Value, int64_t)> scalarAt,
                               llvm::function_ref<Value(Value, int64_t)> vectorAt, bool skipZero) {
-  return e.loop(lo, hi, unroll, init, [&](Value i, ValueRange carried) {
-    Values acc(carried);
-    for (int64_t u = 0; u < unroll; ++u) {
-      Value at = e.add(i, u);
-      Values vectorsAt, used;
+  return e.loop(e.index(0), count, 1, init, [&](Value i, ValueRange carried) {
+    Values acc(carried), vectorsAt, used;
+    for (int64_t v = 0; v < vectors; ++v) {
+      vectorsAt.push_back(vectorAt(i, v));
+      if (skipZero)
+        used.push_back(e.cmpf(arith::CmpFPredicate::UNE, vectorsAt[v], e.splat(0)));
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      Value scalar = e.broadcast(scalarAt(i, r));
       for (int64_t v = 0; v < vectors; ++v) {
-        vectorsAt.push_back(vectorAt(at, v));
-        if (skipZero)
-          used.push_back(e.cmpf(arith::CmpFPredicate::UNE, vectorsAt[v], e.splat(0)));
-      }
-      for (int64_t r = 0; r < rows; ++r) {
-        Value scalar = e.broadcast(scalarAt(at, r));
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value &sum = acc[r * vectors + v];
-          Value next = e.fma(scalar, vectorsAt[v], sum);
-          sum = skipZero ? e.select(used[v], next, sum) : next;
-        }
+        Value &sum = acc[r * vectors + v];
+        Value next = e.fma(scalar, vectorsAt[v], sum);
+        sum = skipZero ? e.select(used[v], next, sum) : next;
       }
     }
     return acc;
@@ -45,10 +41,7 @@ void MicroKernels::valueRows(Emit &e, ValueRange args, Value output, Value colum
   Values acc(rows * vectors, e.splat(0));
   auto scalarAt = [&](Value i, int64_t r) { return e.load(value, {e.add(row, i), e.add(column, r)}); };
   auto vectorAt = [&](Value i, int64_t v) { return e.vload(weights, e.add(e.mul(i, queries), v * block.lanes)); };
-  Value even = skipZero ? e.index(0) : e.roundDown(count, 2);
-  if (!skipZero)
-    acc = fmaBlock(e, rows, acc, e.index(0), even, 2, scalarAt, vectorAt, skipZero);
-  acc = fmaBlock(e, rows, acc, even, count, 1, scalarAt, vectorAt, skipZero);
+  acc = fmaBlock(e, rows, acc, count, scalarAt, vectorAt, skipZero);
   auto store = [&] {
     for (auto [n, sum] : llvm::enumerate(acc))
       e.vstore(e.addf(e.vload(slot, place(n)), sum), slot, place(n));

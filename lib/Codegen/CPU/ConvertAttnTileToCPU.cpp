@@ -76,6 +76,7 @@ private:
   ModuleOp module;
   RegisterBlock block;
   bool hasStrip;
+  bool skipsZeros = false; // has some tile keys of weight 0 that take no part?
   OpBuilder builder;
   llvm::DenseMap<Operation *, Place> places;
   std::optional<MicroKernels> cached;
@@ -284,10 +285,24 @@ Value TaskConverter::runTiles(tile::SoftmaxOp op, Value row, Value end) {
 Value TaskConverter::runFewQueries(tile::SoftmaxOp op, Value row, Value end, Value queries) {
   Place &at = place(op.getState());
   Value key = ScoreChain::of(op).score.getKey(), value = findAccumulate(op).getValue();
-  if (hasTiles())
-    call(kernels(op.getState()).unpackQueries(), withPlace(op.getState(), {at.queries}));
-  auto fn = kernels(op.getState()).fewQueriesRun(cast<MemRefType>(key.getType()), cast<MemRefType>(value.getType()));
-  return call(fn, withPlace(op.getState(), {at.weights, key, value, row, end, queries}));
+  MicroKernels &kernel = kernels(op.getState());
+  auto run = [&](bool pairs) {
+    if (hasTiles() && !pairs)
+      call(kernel.unpackQueries(), withPlace(op.getState(), {at.queries}));
+    auto fn = kernel.fewQueriesRun(cast<MemRefType>(key.getType()), cast<MemRefType>(value.getType()), pairs);
+    Values args = withPlace(op.getState(), {at.weights, key, value, row, end, queries});
+    if (pairs)
+      args.push_back(at.queries);
+    return call(fn, args);
+  };
+  if (!kernel.fewQueriesArePairs())
+    return run(/*pairs=*/false);
+  Emit e(builder, op.getLoc(), block.lanes);
+  auto yield = [&](bool pairs) {
+    return [&, pairs](OpBuilder &, Location loc) { scf::YieldOp::create(builder, loc, run(pairs)); };
+  };
+  Value isOne = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, queries, e.index(1));
+  return scf::IfOp::create(builder, op.getLoc(), isOne, yield(false), yield(true)).getResult(0);
 }
 
 // As many keys as one function can take, then one tile by itself, and again: what is left is less than a unit, or has a
@@ -376,7 +391,9 @@ void TaskConverter::convertSoftmax(tile::SoftmaxOp op) {
     e.vstore(e.vload(slot, e.index(2 * type.getQueries() + q)), slot, e.index(type.getQueries() + q));
 }
 
-// What is done again exactly without a region has no other use for the fast code that leaves out masked keys.
+// What is done again exactly has no other use for the fast code that leaves out masked keys where there is no region,
+// or tiles do what is not exact. Otherwise a kernel with masked tiles has one copy, for full tiles too: the guard costs
+// less than the copy is worth.
 void TaskConverter::convertAccumulate(tile::AccumulateOp op) {
   MicroKernels &kernel = kernels(op.getState());
   auto softmax = op.getWeights().getDefiningOp<tile::SoftmaxOp>();
@@ -389,8 +406,9 @@ void TaskConverter::convertAccumulate(tile::AccumulateOp op) {
   Rows rows = inF32(op.getState(), op.getValue(), op.getRow(), op.getCount(), /*isKey=*/false);
   auto value = cast<MemRefType>(rows.matrix.getType());
   Values args = withPlace(op.getState(), {place(op.getState()).weights, rows.matrix, rows.first, op.getCount()});
-  if (!softmax.getExact() || !softmax.getScores().getDefiningOp<tile::ScoreOp>()) {
-    call(kernel.accumulate(value, op.getSkipZero()), args);
+  bool isMasked = !softmax.getScores().getDefiningOp<tile::ScoreOp>();
+  if (!softmax.getExact() || (isMasked && !hasTiles())) {
+    call(kernel.accumulate(value, skipsZeros), args);
     return;
   }
   args.append({Emit(builder, op.getLoc(), block.lanes).index(0), args[2]});
@@ -444,6 +462,10 @@ void TaskConverter::run() {
       ops.push_back(op);
   });
   task.walk([&](tile::FinishOp op) { block.exactSums |= bool(op.getLse()); });
+  task.walk([&](tile::AccumulateOp op) {
+    bool isExact = op.getWeights().getDefiningOp<tile::SoftmaxOp>().getExact();
+    skipsZeros |= op.getSkipZero() && !isExact;
+  });
   if (hasTiles())
     startTiles();
   for (Operation *op : ops)
@@ -541,15 +563,19 @@ struct ConvertAttnTileToCPU : impl::ConvertAttnTileToCPUBase<ConvertAttnTileToCP
       return signalPassFailure();
     }
     llvm::DenseMap<Operation *, int64_t> packedKeys;
+    llvm::DenseSet<Operation *> tails;
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       auto find = [&](StringRef name) { return getOperation().lookupSymbol<func::FuncOp>(name); };
       int64_t keys = amx || bf16Pairs ? choosePackedKeys(kernel, find(kernel.getTask()), l2Bytes) : 0;
       packedKeys[find(kernel.getTask())] = packedKeys[find(kernel.getTail())] = keys;
       setScratch(kernel, find(kernel.getTask()), keys, lanes);
+      if (kernel.getTail() != kernel.getTask())
+        tails.insert(find(kernel.getTail()));
     }
     for (func::FuncOp task : tasks) {
       task.removeArgAttrsAttr(); // names are for the reader of the tile stage
       block.packedKeys = packedKeys.lookup(task);
+      block.compact = tails.contains(task);
       TaskConverter(task, getOperation(), block).run();
     }
 

@@ -2,10 +2,12 @@
 //
 // With a few queries a vector of queries is mostly empty, and time is what reading K and V takes. Here the numbers of a
 // row lie in vector lanes: rows of K and V are read once, as they lie and in their type, and scores of as many keys as
-// there are lanes come out of a tree of sums. All is f32 but what is read.
+// there are lanes come out of a tree of sums. All is f32 but what is read. With AVX512-BF16 products are those of
+// pairs: rows of K are pairs as they lie, and two rows of V are woven into pairs, once for all queries.
 //
 //===----------------------------------------------------------------------===//
 #include "MicroKernelsDetail.h"
+#include "TileInstructions.h"
 
 using namespace mlir;
 
@@ -19,8 +21,8 @@ static constexpr int64_t kAheadBytes = 4096, kFarAheadBytes = 16384, kLineBytes 
 static constexpr int64_t kWidest = 256;
 /// Of the fixed point in which a query's share of fetched rows is kept.
 static constexpr int64_t kShareBits = 16;
-/// Keys of a turn of the inner loops.
-static constexpr int64_t kKeys = 4;
+/// Keys of a turn of the inner loops, and vectors of weights that are computed together.
+static constexpr int64_t kKeys = 4, kTogether = 4;
 /// Accumulators of a row of values that leave registers for the rest.
 static constexpr int64_t kColumns = 8;
 
@@ -63,34 +65,74 @@ bool MicroKernels::takesFewQueries() const {
          keyTile * block.lanes >= kChunk * mostFewQueries();
 }
 
+// Rows of whole vectors of pairs, on a CPU that multiplies them. One query is left out: it computes little, and reads
+// values best as they lie.
+bool MicroKernels::fewQueriesArePairs() const {
+  auto whole = [&](int64_t dim) { return dim > 0 && dim % (2 * block.lanes) == 0; };
+  return packedKeys && !block.amx && whole(state.getDim()) && whole(state.getValueDim());
+}
+
 namespace {
 
 /// A function under construction: its memory and the parts of a chunk of keys.
 class FewQueries {
 public:
-  FewQueries(Emit &e, ExpForm exp, int64_t dim, int64_t valueDim) : e(e), exp(exp), dim(dim), valueDim(valueDim) {}
+  FewQueries(Emit &e, ExpForm exp, int64_t dim, int64_t valueDim, bool pairs)
+      : e(e), memory(e), exp(exp), dim(dim), valueDim(valueDim), pairs(pairs) {}
 
   Value slot, weights, key, value, rows;
   Value perQuery;               // 1 / rows in fixed point
   Value queries, outputs, sums; // row by row: scaled queries, outputs, sums of the weights of a chunk by lanes
-  Value fours;                  // sums of four key rows each
+  Value fours;                  // row by row: sums of four products with keys each
+  Value packed, woven, excess;  // of pairs: packed queries, values of a group of keys, sums of what rounding adds
 
   void weigh(Value first);
   Value isHigh();
   void accumulate(Value first);
   /// Copies columns of the slot, in which queries are lanes, from or to rows.
   void copy(Value at, int64_t width, Value memory, bool toSlot);
+  /// Copies packed queries to rows.
+  void copyPairs(int64_t from);
+  /// Adds sums by lanes, row by row, to what lies at `to` for each query.
+  void addSums(Value byLanes, Value memory, int64_t to);
 
 private:
   static int64_t elementBytes(Value matrix) { return cast<MemRefType>(matrix.getType()).getElementTypeBitWidth() / 8; }
-  /// Narrow rows are half as many lines, which the hardware fetches in time.
-  bool fetches() const { return elementBytes(key) == 4; }
+  /// Rows of 16 bits are half as many lines, which the hardware fetches in time where they are read one by one.
+  bool fetches() const { return pairs || elementBytes(key) == 4; }
+  /// Pairs are for two queries or more: beside every other key all rows have their turn.
+  int64_t fetchEvery() const { return pairs ? 2 : 1; }
+  void weave(Value first);
+  VectorType pairType() { return VectorType::get({2 * e.lanes}, e.b.getBF16Type()); }
+  Value asPairs(Value x) { return vector::BitCastOp::create(e.b, e.loc, pairType(), x); }
+  /// Of a row, and bytes from it to the next one.
+  struct Places {
+    Value first, pitch;
+  };
+  Places placesOf(Value matrix, Value row) {
+    Value pitch = memory.rowBytes(matrix);
+    return {memory.at(memory.address(matrix), e.mul(row, pitch)), pitch};
+  }
+  Value loadPairs(Value row, int64_t column) {
+    return LLVM::LoadOp::create(e.b, e.loc, pairType(), memory.at(row, 2 * column), /*alignment=*/2);
+  }
+  /// sum + a vector of a key row, given by its number or, of pairs, its address, from word `column` on, times one of a
+  /// query.
+  Value multiplyKey(Value row, Value address, int64_t column, Value query, Value sum) {
+    if (pairs)
+      return multiplyPairs(e, sum, asPairs(query), loadPairs(address, 2 * column));
+    return e.fma(e.vloadWide(key, {row, e.index(column)}), query, sum);
+  }
+  Value storeWeight(Value place, Value weight);
+  void multiplyKeys(Value first);
   Value nextRows(Value matrix, Value row, int64_t width);
   void fetch(Value matrix, Value next, Value r, Value i, int64_t from, int64_t to);
 
   Emit &e;
+  TileInstructions memory;
   ExpForm exp;
   int64_t dim, valueDim;
+  bool pairs;
 };
 
 } // namespace
@@ -126,34 +168,115 @@ Value FewQueries::nextRows(Value matrix, Value row, int64_t width) {
   return e.max(e.min(first, e.sub(count, e.index(e.lanes))), e.index(0));
 }
 
-// As many keys as there are lanes for all queries, while they are in the cache.
-void FewQueries::weigh(Value first) {
-  e.loop(e.index(0), rows, 1, [&](Value r) { e.vstore(e.splat(0), sums, e.mul(r, e.lanes)); });
+void FewQueries::copyPairs(int64_t from) {
+  e.loop(e.index(0), rows, 1, [&](Value r) {
+    e.loop(e.index(0), e.index(dim / 2), 1, [&](Value pair) {
+      Value word = e.load(packed, e.add(e.add(e.mul(pair, kTileRows), r), from));
+      e.store(word, queries, e.add(e.mul(r, dim / 2), pair));
+    });
+  });
+}
+
+// Rows of values in twos: a word holds a number of each.
+void FewQueries::weave(Value first) {
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < e.lanes; ++lane)
+    for (int64_t row : {int64_t(0), 2 * e.lanes}) {
+      low.push_back(row + lane);
+      high.push_back(row + lane + e.lanes);
+    }
+  Places places = placesOf(value, first);
+  e.loop(e.index(0), e.index(e.lanes), 2, [&](Value i) {
+    Value even = memory.at(places.first, e.mul(places.pitch, i)), odd = memory.at(even, places.pitch);
+    Value place = e.mul(i, valueDim / 2);
+    for (int64_t d = 0; d < valueDim; d += 2 * e.lanes) {
+      Value x = loadPairs(even, d), y = loadPairs(odd, d);
+      for (auto [order, column] : {std::pair(&low, d), {&high, d + e.lanes}}) {
+        Value words = vector::ShuffleOp::create(e.b, e.loc, x, y, *order);
+        e.vstore(vector::BitCastOp::create(e.b, e.loc, e.vec, words), woven, e.add(place, column));
+      }
+    }
+  });
+}
+
+// Weights of as many keys as there are lanes, as products take them; answers what they are rounded to.
+Value FewQueries::storeWeight(Value place, Value weight) {
+  if (!pairs) {
+    e.vstore(weight, weights, place);
+    return weight;
+  }
+  Value rounded = roundWeights(e, weight), bits = arith::BitcastOp::create(e.b, e.loc, e.ivec, rounded);
+  bits = arith::ShRUIOp::create(e.b, e.loc, bits, e.splatInt(16));
+  auto halves = VectorType::get({e.lanes}, e.b.getI16Type()), words = VectorType::get({e.lanes / 2}, e.b.getF32Type());
+  bits = arith::TruncIOp::create(e.b, e.loc, halves, bits);
+  e.vstore(vector::BitCastOp::create(e.b, e.loc, words, bits), weights, e.make<arith::ShRUIOp>(place, e.index(1)));
+  return rounded;
+}
+
+// Fours of products of a chunk with all queries, of as many keys as there are lanes while they are in the cache.
+void FewQueries::multiplyKeys(Value first) {
+  int64_t words = pairs ? dim / 2 : dim;
   e.loop(e.index(0), e.index(kChunk), e.lanes, [&](Value group) {
     Value row = e.add(first, group), next = fetches() ? nextRows(key, row, dim) : Value();
+    Places places = pairs ? placesOf(key, row) : Places();
     e.loop(e.index(0), rows, 1, [&](Value r) {
-      Values query, sumsOfFour;
-      for (int64_t d = 0; d < dim; d += e.lanes)
-        query.push_back(e.vload(queries, e.add(e.mul(r, dim), d)));
+      Values query;
+      for (int64_t d = 0; d < words; d += e.lanes)
+        query.push_back(e.vload(queries, e.add(e.mul(r, words), d)));
+      Value to = e.mul(e.add(e.mul(r, kChunk), group), e.lanes / kKeys);
       e.loop(e.index(0), e.index(e.lanes), kKeys, [&](Value four) {
         Values products;
+        Value fourAt = pairs ? memory.at(places.first, e.mul(places.pitch, four)) : Value();
         for (int64_t i = 0; i < kKeys; ++i) {
           Value sum = e.splat(0), at = e.add(four, i), own = e.add(row, at);
-          if (fetches())
+          if (fetches() && i % fetchEvery() == 0)
             fetch(key, next, r, at, 0, dim);
+          Value address = pairs ? memory.at(fourAt, e.mul(places.pitch, i)) : Value();
           for (auto [n, q] : llvm::enumerate(query))
-            sum = e.fma(e.vloadWide(key, {own, e.index(int64_t(n) * e.lanes)}), q, sum);
+            sum = multiplyKey(own, address, int64_t(n) * e.lanes, q, sum);
           products.push_back(sum);
         }
-        e.vstore(sumOfRows(e, products, 1), fours, e.mul(four, e.lanes / kKeys));
+        e.vstore(sumOfRows(e, products, 1), fours, e.add(to, e.mul(four, e.lanes / kKeys)));
       });
-      for (int64_t four = 0; four < e.lanes; four += kKeys)
-        sumsOfFour.push_back(e.vload(fours, e.index(four * e.lanes / kKeys)));
-      Value minusM = e.broadcast(e.load(slot, r));
-      Value weight = e.exp2(sumOfRows(e, sumsOfFour, kKeys), e.reference(minusM, exp), exp), own = e.mul(r, e.lanes);
-      e.vstore(weight, weights, e.add(e.mul(r, kChunk), group));
-      e.vstore(e.addf(e.vload(sums, own), weight), sums, own);
     });
+  });
+}
+
+// Several vectors of weights at once, whose long chains of instructions then overlap.
+void FewQueries::weigh(Value first) {
+  multiplyKeys(first);
+  e.loop(e.index(0), rows, 1, [&](Value r) {
+    Reference reference = e.reference(e.broadcast(e.load(slot, r)), exp);
+    Values zeros(excess ? 2 : 1, e.splat(0));
+    Values all = e.loop(e.index(0), e.index(kChunk), kTogether * e.lanes, zeros, [&](Value some, ValueRange carried) {
+      Values all(carried);
+      for (int64_t group = 0; group < kTogether * e.lanes; group += e.lanes) {
+        Value place = e.add(e.add(e.mul(r, kChunk), some), group), from = e.mul(place, e.lanes / kKeys);
+        Values sumsOfFour;
+        for (int64_t four = 0; four < e.lanes; four += kKeys)
+          sumsOfFour.push_back(e.vload(fours, e.add(from, four * (e.lanes / kKeys))));
+        Value score = sumOfRows(e, sumsOfFour, kKeys);
+        if (pairs) // queries are packed without their factor
+          score = e.mulf(score, e.vload(packed, e.index(0)));
+        Value weight = e.exp2(score, reference, exp), rounded = storeWeight(place, weight);
+        all[0] = e.addf(all[0], excess ? weight : rounded);
+        if (excess)
+          all[1] = e.addf(all[1], e.subf(rounded, weight));
+      }
+      return all;
+    });
+    e.vstore(all[0], sums, e.mul(r, e.lanes));
+    if (excess)
+      e.vstore(all[1], excess, e.mul(r, e.lanes));
+  });
+}
+
+void FewQueries::addSums(Value byLanes, Value memory, int64_t to) {
+  e.loop(e.index(0), rows, 1, [&](Value r) {
+    Value lanes = e.vload(byLanes, e.mul(r, e.lanes)), place = e.add(r, to);
+    Value sum =
+        vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::ADD, lanes, arith::FastMathFlags::reassoc);
+    e.store(e.addf(e.load(memory, place), sum), memory, place);
   });
 }
 
@@ -167,28 +290,32 @@ Value FewQueries::isHigh() {
 }
 
 void FewQueries::accumulate(Value first) {
-  e.loop(e.index(0), rows, 1, [&](Value r) {
-    Value sum = vector::ReductionOp::create(e.b, e.loc, vector::CombiningKind::ADD, e.vload(sums, e.mul(r, e.lanes)),
-                                            arith::FastMathFlags::reassoc);
-    Value place = e.add(r, e.lanes);
-    e.store(e.addf(e.load(slot, place), sum), slot, place);
-  });
+  int64_t keys = pairs ? 2 : 1; // of a step of the products
   e.loop(e.index(0), e.index(kChunk), e.lanes, [&](Value group) {
     Value row = e.add(first, group), next = fetches() ? nextRows(value, row, valueDim) : Value();
+    if (pairs)
+      weave(row);
     e.loop(e.index(0), rows, 1, [&](Value r) {
       for (int64_t from = 0; from < valueDim; from += kColumns * e.lanes) {
         int64_t columns = std::min(kColumns, (valueDim - from) / e.lanes);
         auto place = [&](int64_t c) { return e.add(e.mul(r, valueDim), from + c * e.lanes); };
+        Value own = e.add(e.mul(r, kChunk / keys), e.make<arith::DivUIOp>(group, e.index(keys)));
         Values acc(columns, e.splat(0));
-        acc = e.loop(e.index(0), e.index(e.lanes), kKeys, acc, [&](Value four, ValueRange carried) {
+        acc = e.loop(e.index(0), e.index(e.lanes / keys), kKeys / keys, acc, [&](Value step, ValueRange carried) {
           Values acc(carried);
-          for (int64_t i = 0; i < kKeys; ++i) {
-            Value at = e.add(four, i), own = e.add(row, at);
+          for (int64_t i = 0; i < kKeys / keys; ++i) {
+            Value at = e.add(step, i);
             if (fetches())
-              fetch(value, next, r, at, from, from + columns * e.lanes);
-            Value weight = e.broadcast(e.load(weights, e.add(e.add(e.mul(r, kChunk), group), at)));
-            for (int64_t c = 0; c < columns; ++c)
-              acc[c] = e.fma(weight, e.vloadWide(value, {own, e.index(from + c * e.lanes)}), acc[c]);
+              fetch(value, next, r, e.mul(at, keys), from, from + columns * e.lanes);
+            Value weight = e.broadcast(e.load(weights, e.add(own, at)));
+            for (int64_t c = 0; c < columns; ++c) {
+              int64_t column = from + c * e.lanes;
+              if (pairs)
+                acc[c] = multiplyPairs(e, acc[c], asPairs(weight),
+                                       asPairs(e.vload(woven, e.add(e.mul(at, valueDim), column))));
+              else
+                acc[c] = e.fma(weight, e.vloadWide(value, {e.add(row, at), e.index(column)}), acc[c]);
+            }
           }
           return acc;
         });
@@ -201,11 +328,13 @@ void FewQueries::accumulate(Value first) {
 
 // Answers the row behind the last chunk that was done: fewer keys are left, or the next one has shown the reference to
 // be far too low. Lanes behind the queries hold the last of these once more, and so do their sums.
-func::FuncOp MicroKernels::fewQueriesRun(MemRefType key, MemRefType value) {
+func::FuncOp MicroKernels::fewQueriesRun(MemRefType key, MemRefType value, bool pairs) {
   Type index = IndexType::get(context());
-  // slot, head_dim, value_dim, weights, key, value, from, to, queries
+  // slot, head_dim, value_dim, weights, key, value, from, to, queries, then, of pairs, packed queries
   SmallVector<Type> types{slotType(), index, index, slotType(), key, value, index, index, index};
-  return build(name("few_queries_run"), types, {index}, [&](Body &body) {
+  if (pairs)
+    types.push_back(slotType());
+  return build(name(pairs ? "few_pairs_run" : "few_queries_run"), types, {index}, [&](Body &body) {
     Emit &e = body.e;
     ValueRange args = body.args;
     int64_t dim = state.getDim(), valueDim = state.getValueDim();
@@ -215,14 +344,20 @@ func::FuncOp MicroKernels::fewQueriesRun(MemRefType key, MemRefType value) {
       Value made = memref::AllocaOp::create(e.b, e.loc, type, e.b.getI64IntegerAttr(kLineBytes));
       return memref::CastOp::create(e.b, e.loc, slotType(), made).getResult();
     };
-    FewQueries few(e, block.exp, dim, valueDim);
+    FewQueries few(e, block.exp, dim, valueDim, pairs);
     few.slot = args[0], few.weights = args[3], few.key = args[4], few.value = args[5], few.rows = args[8];
     few.perQuery = e.add(e.make<arith::DivUIOp>(e.index(1 << kShareBits), few.rows), 1);
+    few.packed = pairs ? args[9] : Value();
     few.queries = memory(mostFewQueries() * dim);
     few.outputs = memory(mostFewQueries() * valueDim);
     few.sums = memory(mostFewQueries() * block.lanes);
-    few.fours = memory(block.lanes / kKeys * block.lanes);
-    few.copy(at.scaled, dim, few.queries, /*toSlot=*/false);
+    few.fours = memory(mostFewQueries() * kChunk * block.lanes / kKeys);
+    few.woven = pairs ? memory(block.lanes / 2 * valueDim) : Value();
+    few.excess = pairs && exactSums ? memory(mostFewQueries() * block.lanes) : Value();
+    if (pairs)
+      few.copyPairs(tilesOffset());
+    else
+      few.copy(at.scaled, dim, few.queries, /*toSlot=*/false);
     few.copy(at.output, valueDim, few.outputs, /*toSlot=*/false);
     Value from = args[6], last = e.sub(args[7], e.index(kChunk)), no = arith::ConstantIntOp::create(e.b, e.loc, 0, 1);
     auto loop = scf::WhileOp::create(
@@ -236,8 +371,12 @@ func::FuncOp MicroKernels::fewQueriesRun(MemRefType key, MemRefType value) {
         [&](OpBuilder &, Location loc, ValueRange now) {
           few.weigh(now[0]);
           Value high = few.isHigh();
-          e.ifThen(arith::XOrIOp::create(e.b, loc, high, arith::ConstantIntOp::create(e.b, loc, 1, 1)),
-                   [&] { few.accumulate(now[0]); });
+          e.ifThen(arith::XOrIOp::create(e.b, loc, high, arith::ConstantIntOp::create(e.b, loc, 1, 1)), [&] {
+            few.addSums(few.sums, few.slot, queries);
+            if (few.excess)
+              few.addSums(few.excess, few.packed, kExcess);
+            few.accumulate(now[0]);
+          });
           Value next = e.select(high, now[0], e.add(now[0], kChunk));
           scf::YieldOp::create(e.b, loc, ValueRange{next, high});
         });

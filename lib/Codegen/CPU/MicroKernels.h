@@ -38,7 +38,8 @@ struct RegisterBlock {
   int64_t packedKeys = 0; // whose values stay packed as tiles of bf16; 0: products are FMAs
   bool amx = false;       // packed tiles are multiplied in tile registers, else by vdpbf16ps
   bool exactSums =
-      false; // sums of weights are results themselves (a log-sum-exp), not only what outputs are divided by
+      false;            // sums of weights are results themselves (a log-sum-exp), not only what outputs are divided by
+  bool compact = false; // for the few rows of a tail: smaller code for some speed
 };
 
 using tile::kLargestScore;
@@ -101,11 +102,13 @@ public:
   /// Full tiles one after the other, see TilePipeline.cpp: from, to -> where it stopped.
   mlir::func::FuncOp tileRun(mlir::MemRefType key);
   bool hasPipeline() const;
-  /// The same for one or a few queries, see FewQueries.cpp.
-  mlir::func::FuncOp fewQueriesRun(mlir::MemRefType key, mlir::MemRefType value);
+  /// The same for one or a few queries, see FewQueries.cpp. Takes the packed queries where it multiplies pairs.
+  mlir::func::FuncOp fewQueriesRun(mlir::MemRefType key, mlir::MemRefType value, bool pairs);
   bool takesFewQueries() const;
-  /// Beyond these, queries in lanes take less; with pairs of bf16, half as much.
-  int64_t mostFewQueries() const { return packedKeys ? block.lanes / 4 : block.lanes / 2; }
+  /// Are they multiplied in pairs of bf16 where there are several?
+  bool fewQueriesArePairs() const;
+  /// Beyond these, queries in lanes take less; packed as tiles, half as much, which rows of f32 do not match.
+  int64_t mostFewQueries() const { return packedKeys && !fewQueriesArePairs() ? block.lanes / 4 : block.lanes / 2; }
   /// Words of a row of `dim` numbers, floats of a packed block of keys, of the packed queries of a slot.
   Value tileWords(Emit &e, Value dim);
   Value ringFloats(Emit &e, Value dim, Value valueDim);
@@ -135,11 +138,12 @@ private:
   mlir::func::FuncOp tileScores(mlir::MemRefType key);
   mlir::func::FuncOp pairScores(mlir::MemRefType key);
   void packValues(Emit &e, Value value, Value first, Value valid, Value valueDim, Value square, Value ring, Value to);
-  /// Weights of key rows `row` and the next one; no `odd`: there is none.
+  /// Weights of key rows `row` and the next one, of the vector from `query` on; no `odd`: there is none.
   /// Answers what they are rounded to.
-  std::pair<Value, Value> storeWeights(Emit &e, Value pairs, Value row, int64_t vector, Value even, Value odd);
+  std::pair<Value, Value> storeWeights(Emit &e, Value pairs, Value row, Value query, Value even, Value odd);
   /// Zeros behind `count` rows of weights, to the end of the block.
   void clearWeights(Emit &e, Value pairs, Value count);
+  int64_t pairRows() const;
   Value ringPlace(Emit &e, Value block);
   /// Of the packed queries: the excess, and the tiles.
   static constexpr int64_t kExcess = 16;
@@ -157,7 +161,7 @@ private:
   Layout layout(Emit &e, Value dim, Value valueDim) const;
   std::string name(llvm::StringRef stem) const;
 
-  Values fmaBlock(Emit &e, int64_t rows, ValueRange init, Value lo, Value hi, int64_t unroll,
+  Values fmaBlock(Emit &e, int64_t rows, ValueRange init, Value count,
                   llvm::function_ref<Value(Value, int64_t)> scalarAt,
                   llvm::function_ref<Value(Value, int64_t)> vectorAt, bool skipZero);
   void valueRows(Emit &e, ValueRange args, Value output, Value column, int64_t rows, bool skipZero,

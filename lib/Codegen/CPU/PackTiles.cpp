@@ -200,26 +200,24 @@ func::FuncOp MicroKernels::packKeys(MemRefType key, MemRefType value) {
                });
 }
 
-/// f32 rounded to bf16, ties away from 0, in the upper halves; weights are neither negative nor near the end of the
-/// range.
-static Value rounded(Emit &e, Value x) {
+Value roundWeights(Emit &e, Value x) {
   Value bits = arith::AddIOp::create(e.b, e.loc, arith::BitcastOp::create(e.b, e.loc, e.ivec, x), e.splatInt(0x8000));
   bits = arith::AndIOp::create(e.b, e.loc, bits, e.splatInt(-0x10000));
   return arith::BitcastOp::create(e.b, e.loc, e.vec, bits);
 }
 
-std::pair<Value, Value> MicroKernels::storeWeights(Emit &e, Value pairs, Value row, int64_t vector, Value even,
+std::pair<Value, Value> MicroKernels::storeWeights(Emit &e, Value pairs, Value row, Value query, Value even,
                                                    Value odd) {
-  Value first = rounded(e, even), second = odd ? rounded(e, odd) : e.splat(0);
-  e.vstore(pair(e, first, second), pairs, e.add(e.mul(row, kTileRows / 2), vector * keyTile * kTileRows / 2));
+  Value first = roundWeights(e, even), second = odd ? roundWeights(e, odd) : e.splat(0);
+  e.vstore(pair(e, first, second), pairs, e.add(e.mul(row, kTileRows / 2), e.mul(query, keyTile / 2)));
   return {first, second};
 }
 
 void MicroKernels::clearWeights(Emit &e, Value pairs, Value count) {
   Value from = e.roundUp(count, 2), to = e.roundUp(count, kTileDepth);
   e.loop(from, to, 2, [&](Value row) {
-    for (int64_t v = 0; v < vectors; ++v)
-      storeWeights(e, pairs, row, v, e.splat(0), nullptr);
+    e.loop(e.index(0), e.index(queries), e.lanes,
+           [&](Value query) { storeWeights(e, pairs, row, query, e.splat(0), nullptr); });
   });
 }
 
@@ -229,24 +227,21 @@ func::FuncOp MicroKernels::packWeights() {
   return build(name("pack_weights"), {slotType(), slotType(), index, slotType()}, {}, [&](Body &body) {
     Emit &e = body.e;
     Value weights = body.args[0], pairs = body.args[1], count = body.args[2], even = e.roundDown(count, 2);
-    auto load = [&](Value row, int64_t v) { return e.vload(weights, e.add(e.mul(row, queries), v * e.lanes)); };
-    auto add = [&](Value row, ValueRange carried, bool both) {
-      Values sums(carried);
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value first = load(row, v), second = both ? load(e.add(row, 1), v) : e.splat(0);
-        auto [firstRounded, secondRounded] = storeWeights(e, pairs, row, v, first, second);
-        sums[v] = e.addf(sums[v], e.addf(e.subf(firstRounded, first), e.subf(secondRounded, second)));
-      }
-      return sums;
-    };
-    Values sums(vectors, e.splat(0));
-    sums = e.loop(e.index(0), even, 2, sums, [&](Value row, ValueRange sums) { return add(row, sums, true); });
-    sums = e.loop(even, count, 1, sums, [&](Value row, ValueRange sums) { return add(row, sums, false); });
+    e.loop(e.index(0), e.index(queries), e.lanes, [&](Value query) {
+      auto load = [&](Value row) { return e.vload(weights, e.add(e.mul(row, queries), query)); };
+      auto add = [&](Value row, Value sum, bool both) {
+        Value first = load(row), second = both ? load(e.add(row, 1)) : e.splat(0);
+        auto [firstRounded, secondRounded] = storeWeights(e, pairs, row, query, first, second);
+        return Values{e.addf(sum, e.addf(e.subf(firstRounded, first), e.subf(secondRounded, second)))};
+      };
+      Values sum{e.splat(0)};
+      sum = e.loop(e.index(0), even, 2, sum, [&](Value row, ValueRange sum) { return add(row, sum[0], true); });
+      sum = e.loop(even, count, 1, sum, [&](Value row, ValueRange sum) { return add(row, sum[0], false); });
+      // The sum after this tile, or the excess.
+      Value place = e.add(query, exactSums ? kExcess : 2 * queries);
+      e.vstore(e.addf(e.vload(body.args[3], place), sum[0]), body.args[3], place);
+    });
     clearWeights(e, pairs, count);
-    for (int64_t v = 0; v < vectors; ++v) { // the sum after this tile, or the excess
-      Value place = e.index((exactSums ? kExcess : 2 * queries) + v * e.lanes);
-      e.vstore(e.addf(e.vload(body.args[3], place), sums[v]), body.args[3], place);
-    }
   });
 }
 

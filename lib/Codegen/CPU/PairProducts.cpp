@@ -15,7 +15,7 @@ namespace attn::cpu {
 static constexpr int64_t kPairs = kTileDepth / 2;
 
 /// Rows of a register block: a divisor of the rows of a tile, with which accumulators fill most registers.
-static int64_t pairRows(int64_t vectors) { return vectors == 1 ? 16 : vectors <= 3 ? 8 : 4; }
+int64_t MicroKernels::pairRows() const { return vectors == 1 && !block.compact ? 16 : vectors <= 3 ? 8 : 4; }
 
 static Value loadVector(Emit &e, Value address) {
   return LLVM::LoadOp::create(e.b, e.loc, VectorType::get({kTileDepth}, e.b.getBF16Type()), address, /*alignment=*/4);
@@ -27,8 +27,7 @@ static Value loadBroadcast(Emit &e, Value address) {
   return vector::BitCastOp::create(e.b, e.loc, VectorType::get({kTileDepth}, e.b.getBF16Type()), words);
 }
 
-/// sum + a b, of pairs
-static Value multiply(Emit &e, Value sum, Value a, Value b) {
+Value multiplyPairs(Emit &e, Value sum, Value a, Value b) {
   return LLVM::CallIntrinsicOp::create(e.b, e.loc, e.vec, e.b.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
                                        ValueRange{sum, a, b})
       .getResult(0);
@@ -55,7 +54,7 @@ static Values multiplyTile(Emit &e, ValueRange init, Value left, Value pitch, Va
       for (int64_t r = 0; r < rows; ++r) {
         Value row = loadBroadcast(e, memory.at(rowsAt[r], words));
         for (int64_t v = 0; v < vectors; ++v)
-          acc[r * vectors + v] = multiply(e, acc[r * vectors + v], row, queries[v]);
+          acc[r * vectors + v] = multiplyPairs(e, acc[r * vectors + v], row, queries[v]);
       }
     }
     return acc;
@@ -74,7 +73,7 @@ func::FuncOp MicroKernels::pairScores(MemRefType key) {
         Value right = memory.at(memory.address(args[1]), 4 * tilesOffset());
         KeyPlaces places = keyPlaces(e, args);
         Value depth = e.ceilDiv(places.dim, kTileDepth);
-        int64_t rows = pairRows(vectors);
+        int64_t rows = pairRows();
         e.loop(e.index(0), args[8], rows, [&](Value k) {
           auto [left, pitch] = keyRows(e, places, e.add(args[7], k));
           Values zeros(rows * vectors, e.splat(0));
@@ -103,7 +102,7 @@ func::FuncOp MicroKernels::pairAccumulate() {
         Value blockBytes = e.mul(ringFloats(e, dim, valueDim), 4), step = e.index(keyTile / kTileDepth * kTileBytes);
         Value firstBlock = e.make<arith::DivUIOp>(args[5], e.index(kTileDepth)),
               blocks = e.ceilDiv(args[6], kTileDepth);
-        int64_t rows = pairRows(vectors);
+        int64_t rows = pairRows();
         e.loop(e.index(0), e.roundUp(valueDim, kTileRows), rows, [&](Value d) {
           Values sums(rows * vectors, e.splat(0));
           sums = e.loop(e.index(0), blocks, 1, sums, [&](Value b, ValueRange acc) {

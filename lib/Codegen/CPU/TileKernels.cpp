@@ -13,15 +13,18 @@ static constexpr float kQuarterLog2e = 0.360673760222240853f;
 // slot, head_dim, value_dim, weights, key, row, count, then, where there is a region: batch, head, position of the
 // first query, position of the tile's first key, numbers of queries and keys, captured of modify, captured of mask;
 // then what `addRelative` takes, or where scores are read: row of the first query, scale. Key rows are then those of
-// scores.
+// scores. Code is for all vectors of queries, or, where it shall be small, for the one whose first query is `only`.
 struct MicroKernels::TileCode {
   MicroKernels &kernels;
   Emit &e;
   ValueRange args;
+  Value only;
+  int64_t vectors;
   std::optional<LaneRegion> modify, mask;
   Layout at;
 
-  TileCode(MicroKernels &kernels, Body &body, const ScoreChain &chain) : kernels(kernels), e(body.e), args(body.args) {
+  TileCode(MicroKernels &kernels, Body &body, const ScoreChain &chain, Value only = {})
+      : kernels(kernels), e(body.e), args(body.args), only(only), vectors(only ? 1 : kernels.vectors) {
     auto dim = [&](int64_t known, Value argument) { return known >= 0 ? e.index(known) : argument; };
     at = kernels.layout(e, dim(kernels.state.getDim(), args[1]), dim(kernels.state.getValueDim(), args[2]));
     size_t captured = 13;
@@ -30,9 +33,10 @@ struct MicroKernels::TileCode {
         return;
       ValueRange own = args.slice(captured, op.getCaptured().size());
       captured += own.size();
-      LaneRegion::Place place{args[7],  args[8],  args[9], args[10], int64_t(op.getStep()), op.getNonnegative(),
+      Value query = only ? e.add(args[9], e.mul(only, int64_t(op.getStep()))) : args[9];
+      LaneRegion::Place place{args[7],  args[8],  query, args[10], int64_t(op.getStep()), op.getNonnegative(),
                               args[11], args[12], own};
-      code.emplace(e, op.getBody().front(), place, kernels.vectors);
+      code.emplace(e, op.getBody().front(), place, vectors);
       code->prepare();
     };
     region(chain.modify, modify);
@@ -40,26 +44,25 @@ struct MicroKernels::TileCode {
   }
 
   Value slot() { return args[0]; }
-  Value lane(int64_t v) { return e.index(v * e.lanes); }
+  Value lane(int64_t v) { return only ? only : e.index(v * e.lanes); }
   Value minusM(int64_t v) { return e.vload(slot(), lane(v)); }
   /// Where the weights of a key row of the tile lie.
-  Value place(Value row, int64_t v) { return e.add(e.mul(row, kernels.queries), v * e.lanes); }
+  Value place(Value row, int64_t v) { return e.add(e.mul(row, kernels.queries), lane(v)); }
   Values sums() {
     Values all;
-    for (int64_t v = 0; v < kernels.vectors; ++v)
+    for (int64_t v = 0; v < vectors; ++v)
       all.push_back(sum(v));
     return all;
   }
-  Value sum(int64_t v) { return e.vload(slot(), e.index(kernels.queries + v * e.lanes)); }
+  Value sum(int64_t v) { return e.vload(slot(), e.add(lane(v), kernels.queries)); }
 
   /// K Q^T for key rows row + i .. + rows of the tile.
   Values products(Value i, int64_t rows) {
-    int64_t dim = kernels.state.getDim(), unroll = dim >= 0 && dim % 2 == 0 ? 2 : 1;
     Values keyRows;
     for (int64_t r = 0; r < rows; ++r)
       keyRows.push_back(e.add(e.add(args[5], i), r));
     return kernels.fmaBlock(
-        e, rows, Values(rows * kernels.vectors, e.splat(0)), e.index(0), at.dim, unroll,
+        e, rows, Values(rows * kernels.vectors, e.splat(0)), at.dim,
         [&](Value d, int64_t r) { return e.load(args[4], {keyRows[r], d}); },
         [&](Value d, int64_t v) {
           return e.vload(slot(), e.add(e.add(at.scaled, e.mul(d, kernels.queries)), v * e.lanes));
@@ -100,7 +103,7 @@ struct MicroKernels::TileCode {
   /// What `weight` needs of the state, by vector.
   SmallVector<Reference> references() {
     SmallVector<Reference> all;
-    for (int64_t v = 0; v < kernels.vectors; ++v)
+    for (int64_t v = 0; v < vectors; ++v)
       all.push_back(e.reference(kernels.isNatural() ? e.splat(0) : minusM(v), kernels.block.exp));
     return all;
   }
@@ -117,12 +120,12 @@ struct MicroKernels::TileCode {
   /// Leaves the scores that take part in place of the products; answers the largest so far.
   Values largest() {
     Values most;
-    for (int64_t v = 0; v < kernels.vectors; ++v)
+    for (int64_t v = 0; v < vectors; ++v)
       most.push_back(arith::NegFOp::create(e.b, e.loc, minusM(v)));
     return e.loop(e.index(0), args[6], 1, most, [&](Value row, ValueRange carried) {
       Values most(carried);
       startRow(row);
-      for (int64_t v = 0; v < kernels.vectors; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         Value x = clamped(e.vload(args[3], place(row, v)), v);
         e.vstore(x, args[3], place(row, v));
         most[v] = e.select(e.cmpf(arith::CmpFPredicate::OGT, x, most[v]), x, most[v]);
@@ -150,7 +153,7 @@ struct MicroKernels::TileCode {
     }
     e.loop(e.index(0), at.valueDim, 1, [&](Value d) {
       for (auto [v, factor] : llvm::enumerate(factors)) {
-        Value place = e.add(e.add(at.output, e.mul(d, kernels.queries)), v * e.lanes);
+        Value place = e.add(e.add(at.output, e.mul(d, kernels.queries)), lane(v));
         e.vstore(e.mulf(e.mulf(e.vload(slot(), place), factor), rests[v]), slot(), place);
       }
     });
@@ -167,13 +170,13 @@ struct MicroKernels::TileCode {
   /// The sums of the weights of all key rows. Equal weights are rounded the same way in a long sum, so eight are added
   /// to each other first.
   Values sumRows(llvm::function_ref<void(Value)> start, llvm::function_ref<Value(Value, int64_t)> weightAt) {
-    Values zeros(kernels.vectors, e.splat(0));
+    Values zeros(vectors, e.splat(0));
     return e.loop(e.index(0), args[6], 8, zeros, [&](Value first, ValueRange sums) {
       Value end = e.min(e.add(first, 8), args[6]);
       return add(sums, e.loop(first, end, 1, zeros, [&](Value row, ValueRange carried) {
         Values weights;
         start(row);
-        for (int64_t v = 0; v < kernels.vectors; ++v)
+        for (int64_t v = 0; v < vectors; ++v)
           weights.push_back(weightAt(row, v));
         return add(carried, weights);
       }));
@@ -193,11 +196,12 @@ struct MicroKernels::TileCode {
 
   void storeNext(ValueRange sums) {
     for (auto [v, next] : llvm::enumerate(sums))
-      e.vstore(next, slot(), e.index(2 * kernels.queries + v * e.lanes));
+      e.vstore(next, slot(), e.add(lane(v), 2 * kernels.queries));
   }
 
   void forRows(llvm::function_ref<Values(Value, int64_t, ValueRange)> rowsAt, Values &carried) {
-    int64_t rows = getBlockRows(kernels.block.rows, kernels.vectors);
+    // Beside packed tiles this is what stands behind them: rare, so it shall be small.
+    int64_t rows = kernels.packedKeys ? 2 : getBlockRows(kernels.block.rows, kernels.vectors);
     Value whole = e.roundDown(args[6], rows);
     carried = e.loop(e.index(0), whole, rows, carried, [&](Value i, ValueRange c) { return rowsAt(i, rows, c); });
     carried = e.loop(whole, args[6], 1, carried, [&](Value i, ValueRange c) { return rowsAt(i, 1, c); });
@@ -357,7 +361,8 @@ func::FuncOp MicroKernels::tileSoftmax(MemRefType key, const ScoreChain &chain) 
         auto add = [&](Value row, ValueRange carried, bool both) {
           Values sums(carried), one = weights(row), other = both ? weights(e.add(row, 1)) : Values();
           for (int64_t v = 0; v < vectors; ++v) {
-            auto [first, second] = storeWeights(e, own[0], row, v, one[v], both ? other[v] : nullptr);
+            auto [first, second] =
+                storeWeights(e, own[0], row, e.index(v * e.lanes), one[v], both ? other[v] : nullptr);
             sums[v] = e.addf(sums[v], both ? e.addf(first, second) : first);
             if (exactSums)
               sums[vectors + v] = e.addf(sums[vectors + v], both ? e.addf(one[v], other[v]) : one[v]);
@@ -439,28 +444,30 @@ func::FuncOp MicroKernels::sink() {
   });
 }
 
-// Twice over the stored scores: the largest, then the weights. Nothing of a masked score is left: it is -inf.
+// Twice over the stored scores: the largest, then the weights. Nothing of a masked score is left: it is -inf. Vector by
+// vector, as it is rare and shall be small.
 func::FuncOp MicroKernels::onlineSoftmax(MemRefType key, const ScoreChain &chain) {
   return build(name(chain.mask ? "online_softmax_partial" : "online_softmax"), tileArguments(key, chain), {},
                [&](Body &body) {
                  Emit &e = body.e;
                  callScores(body, key, chain);
-                 TileCode code(*this, body, chain);
-                 Values most = code.largest(), minusM, sums;
-                 for (int64_t v = 0; v < vectors; ++v)
-                   minusM.push_back(arith::NegFOp::create(e.b, e.loc, isNatural() ? most[v] : e.roundUp(most[v])));
-                 sums = code.rescale(minusM);
-                 Reference zero = e.reference(e.splat(0), block.exp);
-                 auto weigh = [&](Value row, int64_t v) {
-                   Value x = e.vload(body.args[3], code.place(row, v)), distance = e.addf(x, minusM[v]);
-                   if (isNatural())
-                     distance = e.mulf(distance, e.splat(kQuarterLog2e));
-                   Value masked = e.cmpf(arith::CmpFPredicate::OEQ, x, e.splat(-INFINITY));
-                   Value weight = e.select(masked, e.splat(0), e.exp2(distance, zero, block.exp));
-                   e.vstore(weight, body.args[3], code.place(row, v));
-                   return weight;
-                 };
-                 code.storeNext(code.add(sums, code.sumRows([](Value) {}, weigh)));
+                 e.loop(e.index(0), e.index(queries), block.lanes, [&](Value first) {
+                   TileCode code(*this, body, chain, first);
+                   Value most = code.largest()[0];
+                   Value minusM = arith::NegFOp::create(e.b, e.loc, isNatural() ? most : e.roundUp(most));
+                   Values sums = code.rescale(minusM);
+                   Reference zero = e.reference(e.splat(0), block.exp);
+                   auto weigh = [&](Value row, int64_t v) {
+                     Value x = e.vload(body.args[3], code.place(row, v)), distance = e.addf(x, minusM);
+                     if (isNatural())
+                       distance = e.mulf(distance, e.splat(kQuarterLog2e));
+                     Value masked = e.cmpf(arith::CmpFPredicate::OEQ, x, e.splat(-INFINITY));
+                     Value weight = e.select(masked, e.splat(0), e.exp2(distance, zero, block.exp));
+                     e.vstore(weight, body.args[3], code.place(row, v));
+                     return weight;
+                   };
+                   code.storeNext(code.add(sums, code.sumRows([](Value) {}, weigh)));
+                 });
                });
 }
 

@@ -9,7 +9,7 @@
 // CHECK-LABEL: func.func private @dense.k0.task.softmax.24(
 // CHECK:            scf.for
 // CHECK:              scf.for
-// CHECK-COUNT-24:   vector.fma {{.*}} : vector<8xf32>
+// CHECK-COUNT-12:   vector.fma {{.*}} : vector<8xf32>
 // CHECK-NOT:        vector.fma
 // CHECK:            scf.yield
 // CHECK-NOT:        llvm.x86

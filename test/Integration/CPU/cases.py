@@ -421,6 +421,7 @@ def few_queries(s):
         for cpu in ("native", "x86-64-v3", "x86-64"):
             spec = attention(lse=True, element=element, dim=64, value_dim=32)
             s.check(f"{element}, {cpu}", spec, sizes, f"--cpu={cpu}", "--split=192")
+    s.check("bf16, no log-sum-exp", attention(element="bf16", dim=64), sizes[1:4])
     for strides in ("bshd", "padded"):
         s.check(strides, attention(dim=64), sizes[:2], f"--strides={strides}", "--guard=after")
     for mask, args in (*MASKS.values(), ("window(left = 300)", "")):  # those that are reindexed ask for positions without a mask
