@@ -162,6 +162,14 @@ int64_t countBytes(Value tensor, const ExtentTable &table) {
   return bytes;
 }
 
+/// Of a tensor that is computed, or an operand of an op as well; empty where an extent is not known.
+llvm::SmallVector<int64_t> shapeOf(Value tensor, const ExtentTable &table) {
+  llvm::SmallVector<int64_t> shape;
+  for (int64_t d = 0, rank = cast<RankedTensorType>(tensor.getType()).getRank(); d < rank; ++d)
+    shape.push_back(table.get(tensor, d));
+  return llvm::is_contained(shape, -1) ? llvm::SmallVector<int64_t>() : shape;
+}
+
 /// Integers as the mask reads them; of floats only the shape.
 CapturedData capture(const HostTensor &tensor) {
   CapturedData data = {tensor.shape, {}};
@@ -237,7 +245,7 @@ llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions 
     for (Value tensor : mask.getTensors()) {
       auto argument = dyn_cast<BlockArgument>(tensor);
       attention.captured.push_back(argument && table->get(tensor, 0) < 0 ? capture(getTensor(argument))
-                                                                         : CapturedData());
+                                                                         : CapturedData{shapeOf(tensor, *table), {}});
     }
     inputs.attentions.push_back(std::move(attention));
   });

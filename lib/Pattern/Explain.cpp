@@ -141,6 +141,8 @@ static SmallVector<Value> getConjuncts(AttentionOp op) {
 
 /// Why the reading of an op of an expanded mask says nothing; "" where it says something.
 static std::string whyUnread(Operation &op, const MaskAnalysis &analysis) {
+  if (isa<tensor::DimOp>(op)) // an extent is known, whatever the elements are
+    return "";
   auto isFloat = [](Type type) { return isa<FloatType>(getElementTypeOrSelf(type)); };
   for (Type type :
        llvm::concat<const Type>(SmallVector<Type>(op.getOperandTypes()), SmallVector<Type>(op.getResultTypes())))

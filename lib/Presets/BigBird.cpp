@@ -21,11 +21,11 @@ static std::string countedMask(const Settings &set, llvm::StringRef globals) {
   std::string members = "%near", types = "i1";
   for (int64_t k = 0; k < set.number("random"); ++k) {
     text += set.fill("    %place$k = arith.constant $k : index\n"
-                     "    %entry$k = tensor.extract %random[%rows, %place$k] : !r\n"
+                     "    %entry$k = tensor.extract %random[$head%rows, %place$k] : !r\n"
                      "    %block$k = arith.index_cast %entry$k : i32 to index\n"
                      "    %named$k = arith.cmpi eq, %keys, %block$k : index\n"
                      "    %random$k = arith.andi %named$k, %local : i1\n",
-                     {{"k", std::to_string(k)}});
+                     {{"k", std::to_string(k)}, {"head", set.is("tables", "per_head") ? "%h, " : ""}});
     members += ", %random" + std::to_string(k);
     types += ", i1";
   }
@@ -42,6 +42,7 @@ Preset bigBird() {
            Setting::number("window", 1, 0, "blocks on each side of the query's own"),
            Setting::number("random", 3, 1, "random blocks for each query block, from the table; -1: none"),
            Setting::number("tokens", 4096, 1, "N, whose last block is global as the first is"),
+           Setting::word("tables", {"shared", "per_head"}, "one table for all heads, or one for each"),
            Setting::word("counted", {"off", "on"}, "a key counts as often as sets and table name it, as in the code")},
           [](const Settings &set) -> llvm::Expected<std::string> {
             int64_t last = (set.number("tokens") - 1) / set.number("block");
@@ -51,7 +52,10 @@ Preset bigBird() {
                                    : set.fill("mask(blocked($block, window(left = $window, right = $window) or "
                                               "global(tokens = [$globals]) or in_table(%random : !r)))",
                                               {{"globals", globals}});
-            return set.fill("!r = tensor<?x${random}xi32>      // [query blocks, random key blocks]\n\n") +
+            bool own = set.is("tables", "per_head");
+            return set.fill(
+                       "!r = tensor<$heads?x${random}xi32>      // [${of_heads}query blocks, random key blocks]\n\n",
+                       {{"heads", own ? "?x" : ""}, {"of_heads", own ? "heads, " : ""}}) +
                    attention("bigbird", mask, ", %random: !r");
           },
           /*whyNotCausal=*/

@@ -15,6 +15,7 @@ struct LinearSystem {
   std::string parameters = {}; // further arguments, each after a comma
   std::string types = {};      // of these, and of what the lines use
   bool normalized = false;
+  bool padded = false;     // by %there: features of keys are 0 where it is
   bool decays = false;     // by %decay of type !d
   bool stabilized = false; // the state has %c0, of which the lines make %c, of type !m
   std::string scale = {};
@@ -25,13 +26,13 @@ Setting stateSetting() {
                        "takes the sums of earlier tokens, and returns them with those of these");
 }
 
-/// `text` where `there`.
-std::string when(bool there, llvm::StringRef text) { return there ? text.str() : ""; }
+/// `text` where `is`.
+std::string when(bool is, llvm::StringRef text) { return is ? text.str() : ""; }
 
 std::string writeTypes(const LinearSystem &system) {
   bool features = !system.features.empty();
   std::string width = features ? "?" : "${head_dim}";
-  return when(features, "!f = tensor<?x?x?x?xf32>\n!w = tensor<?x?x?xf32>\n") +
+  return when(features, "!f = tensor<?x?x?x?xf32>\n!w = tensor<?x?x?xf32>\n") + when(system.padded, kThere) +
          when(system.normalized, "!z = tensor<?x?x" + width + "xf32>\n") + "!s = tensor<?x?x" + width +
          "x${head_dim}xf32>\n" + system.types + "\n";
 }
@@ -42,7 +43,8 @@ std::string writeLinear(const Settings &set, const LinearSystem &system) {
   std::string types = when(system.stabilized, ", !m") + when(system.normalized, ", !z") + ", !s";
   std::string states = system.normalized ? "state(%s0, %z0 : !s, !z) " : "state(%s0 : !s) ";
   std::string text = writeTypes(system) + "func.func @" + system.name + "(%q: !t, %k: !t, %v: !t" + system.parameters +
-                     when(state && system.stabilized, ", %c0: !m") + when(state && system.normalized, ", %z0: !z") +
+                     when(system.padded, ", %there: !there") + when(state && system.stabilized, ", %c0: !m") +
+                     when(state && system.normalized, ", %z0: !z") +
                      (state ? ", %s0: !s) -> (!t" + types + ") {\n" : ") -> !t {\n") + system.features;
   text += "  %out, %s" + when(system.normalized, ", %z") + " = attn.linear_attention " +
           (features ? "%fq, %fk" : "%q, %k") + ", %v " + system.map + when(system.normalized, "normalize ") +
@@ -67,45 +69,73 @@ Preset linear() {
           /*decodes=*/true,
           {Setting::word("features", {"elu_plus_one", "relu", "exp", "abs", "square", "sigmoid"},
                          "the map of queries and keys, number by number"),
-           causalSetting("on"), stateSetting()},
+           causalSetting("on"), stateSetting(), paddingSetting()},
           [](const Settings &set) -> Spec {
             LinearSystem system{"linear"};
-            system.map = "feature($features) ";
             system.normalized = true;
+            system.padded = set.isOn("padding");
+            if (set.isOn("padding"))
+              system.features = set.fill("  %fq = attn.feature_map %q $features : !t -> !f\n"
+                                         "  %fk_all = attn.feature_map %k $features : !t -> !f\n") +
+                                dropPadding("fk", "fk_all", "!f");
+            else
+              system.map = "feature($features) ";
             return writeLinear(set, system);
           }};
 }
 
+/// Of padding no maximum is taken, but a number that all others are above.
+constexpr const char *kIgnored =
+    R"(  %seen = attn.compute(%sizes, %there) maps([affine_map<(b, h, n) -> (b, h, n)>, affine_map<(b, h, n) -> (b, n)>,
+                                             affine_map<(b, h, n) -> (b, h, n)>]) initial(0.0) {
+  ^bb0(%x: f32, %y: f32, %total: f32):
+    %zero = arith.constant 0.0 : f32
+    %least = arith.constant -3.0e38 : f32
+    %is = arith.cmpf une, %y, %zero : f32
+    %size = arith.select %is, %x, %least : f32
+    attn.result %size : f32
+  } : !w, !there -> !w
+)";
+
 /// Features that approximate a softmax. Their exponents are kept small by a maximum of keys: over all tokens or, where
 /// a later token must not be seen, over those so far, with a decay as it grows.
 static void addStabilizedFeatures(const Settings &set, LinearSystem &system, llvm::StringRef features) {
-  bool causal = set.isOn("causal");
-  system.features = set.fill(
-      features.str(), {{"causal", causal ? " causal" : ""}, {"state", set.isOn("state") ? " state(%c0 : !m)" : ""}});
+  bool causal = set.isOn("causal"), padded = set.isOn("padding");
+  system.features = set.fill(features.str(), {{"causal", causal ? " causal" : ""},
+                                              {"state", set.isOn("state") ? " state(%c0 : !m)" : ""},
+                                              {"ignore", padded ? kIgnored : ""},
+                                              {"seen", padded ? "seen" : "sizes"},
+                                              {"fk", padded ? "fk_all" : "fk"}}) +
+                    when(padded, dropPadding("fk", "fk_all", "!f"));
   system.types += "!m = tensor<?x?xf32>\n!d = tensor<?x?x?xf32>\n";
   system.decays = causal;
   system.stabilized = true;
 }
 
 /// Positive ones. Queries have a maximum over their features, which cancels.
-constexpr const char *kPositive = "  %uq, %mq = attn.random_features %q, %projection softmax : !t, !p -> !f, !w\n"
-                                  "  %uk, %mk = attn.random_features %k, %projection softmax : !t, !p -> !f, !w\n"
-                                  "  %m, %decay, %c = attn.running_max %mk$causal$state : !w -> !w, !w, !m\n"
-                                  "  %fq = attn.feature_map %uq exp subtract(%mq : !w) plus($epsilon) : !f -> !f\n"
-                                  "  %fk = attn.feature_map %uk exp subtract(%m : !w) plus($epsilon) : !f -> !f\n";
+constexpr const char *kPositive = R"(  %uq, %mq = attn.random_features %q, %projection softmax : !t, !p -> !f, !w
+  %uk, %sizes = attn.random_features %k, %projection softmax : !t, !p -> !f, !w
+$ignore  %m, %decay, %c = attn.running_max %$seen$causal$state : !w -> !w, !w, !m
+  %fq = attn.feature_map %uq exp subtract(%mq : !w) plus($epsilon) : !f -> !f
+  %$fk = attn.feature_map %uk exp subtract(%m : !w) plus($epsilon) : !f -> !f
+)";
 /// Cosines and sines, whose sizes are what has to be kept small: those of queries cancel.
 constexpr const char *kTrigonometric =
-    "  %uq, %lq = attn.random_features %q, %projection trigonometric : !t, !p -> !f, !w\n"
-    "  %uk, %lk = attn.random_features %k, %projection trigonometric : !t, !p -> !f, !w\n"
-    "  %m, %decay, %c = attn.running_max %lk$causal$state : !w -> !w, !w, !m\n"
-    "  %fq = attn.feature_map %uq trigonometric : !f -> !f\n"
-    "  %fk = attn.feature_map %uk trigonometric logs(%lk : !w) subtract(%m : !w) : !f -> !f\n";
+    R"(  %uq, %lq = attn.random_features %q, %projection trigonometric : !t, !p -> !f, !w
+  %uk, %sizes = attn.random_features %k, %projection trigonometric : !t, !p -> !f, !w
+$ignore  %m, %decay, %c = attn.running_max %$seen$causal$state : !w -> !w, !w, !m
+  %fq = attn.feature_map %uq trigonometric : !f -> !f
+  %$fk = attn.feature_map %uk trigonometric logs(%sizes : !w) subtract(%m : !w) : !f -> !f
+)";
 
 static void addMappedFeatures(const Settings &set, LinearSystem &system) {
+  bool padded = set.isOn("padding");
   system.features = set.fill("  %uq, %mq = attn.random_features %q, %projection : !t, !p -> !f, !w\n"
                              "  %uk, %mk = attn.random_features %k, %projection : !t, !p -> !f, !w\n"
                              "  %fq = attn.feature_map %uq $features plus($epsilon) : !f -> !f\n"
-                             "  %fk = attn.feature_map %uk $features plus($epsilon) : !f -> !f\n");
+                             "  %$fk = attn.feature_map %uk $features plus($epsilon) : !f -> !f\n",
+                             {{"fk", padded ? "fk_all" : "fk"}}) +
+                    when(padded, dropPadding("fk", "fk_all", "!f"));
 }
 
 Preset performer() {
@@ -120,7 +150,7 @@ Preset performer() {
            Setting::word("projection", {"shared", "per_head"}, "whether heads share directions"),
            Setting::word("epsilon", {"1.0e-06", "0.0", "1.0e-04", "1.0e-03"},
                          "added to features, but for trigonometric ones"),
-           causalSetting(), stateSetting()},
+           causalSetting(), stateSetting(), paddingSetting()},
           [](const Settings &set) -> Spec {
             if (set.isOn("state") && !set.isOn("causal"))
               return llvm::createStringError("state=on goes on from earlier tokens, so set causal=on with it");
@@ -129,6 +159,7 @@ Preset performer() {
             system.types = set.is("projection", "shared") ? "!p = tensor<?x${head_dim}xf32> // [features, head_dim]\n"
                                                           : "!p = tensor<?x?x${head_dim}xf32>\n";
             system.normalized = true;
+            system.padded = set.isOn("padding");
             set.is("features", "softmax")         ? addStabilizedFeatures(set, system, kPositive)
             : set.is("features", "trigonometric") ? addStabilizedFeatures(set, system, kTrigonometric)
                                                   : addMappedFeatures(set, system);

@@ -13,17 +13,24 @@ Preset linformer() {
       /*decodes=*/false,
       {Setting::number("features", 256, 1, "rows of a projection: keys that are left"),
        Setting::word("sharing", {"heads", "none", "key_value"},
-                     "one projection for all heads, one for each, one for keys and values of all heads")},
+                     "one projection for all heads, one for each, one for keys and values of all heads"),
+       paddingSetting()},
       [](const Settings &set) -> llvm::Expected<std::string> {
         bool own = set.is("sharing", "none"), one = set.is("sharing", "key_value");
+        bool padded = set.isOn("padding");
         auto project = [&](llvm::StringRef result, const char *from, const char *projection) {
-          return product(result, {projection, own ? "h, n, m" : "n, m", from, "b, h, m, d", "b, h, n, d, m",
+          std::string tokens = padded ? std::string(from) + "_there" : from;
+          return (padded ? dropPadding(tokens, from, "!t") : "") +
+                 product(result, {projection, own ? "h, n, m" : "n, m", tokens, "b, h, m, d", "b, h, n, d, m",
                                   "b, h, n, d", "!p", "!t", "!c"});
         };
         return set.fill("!p = tensor<$heads${features}x?x${dtype}>  // [$shape features, tokens]\n"
-                        "!c = tensor<?x?x${features}x${head_dim}x${dtype}>\n\n"
+                        "!c = tensor<?x?x${features}x${head_dim}x${dtype}>\n$there\n"
                         "func.func @linformer(%q: !t, %k: !t, %v: !t, %e: !p$f) -> !t {\n",
-                        {{"heads", own ? "?x" : ""}, {"shape", own ? "heads," : ""}, {"f", one ? "" : ", %f: !p"}}) +
+                        {{"there", padded ? set.fill(kThere) : ""},
+                         {"heads", own ? "?x" : ""},
+                         {"shape", own ? "heads," : ""},
+                         {"f", std::string(one ? "" : ", %f: !p") + (padded ? ", %there: !there" : "")}}) +
                project("kp", "k", "e") + project("vp", "v", one ? "e" : "f") +
                "  %out = attn.attention %q, %kp, %vp : !t, !c, !c -> !t\n  return %out : !t\n}\n";
       },

@@ -40,6 +40,46 @@ Preset transformerXL() {
           }};
 }
 
+/// @compress: a convolution whose kernel stands `factor` tokens further each time, its own tokens `dilation` apart.
+static std::string writeConvolution(const Settings &set) {
+  Product p{"old",
+            set.fill("b, h, n * $factor + c * $dilation, k"),
+            "kernel",
+            "k, c, d",
+            "b, h, n, d, k, c",
+            "b, h, n, d",
+            "!t",
+            "!w",
+            "!t"};
+  int64_t taps = set.number("taps") ? set.number("taps") : set.number("factor");
+  return set.fill("!w = tensor<${head_dim}x${taps}x${head_dim}x${dtype}>  // [from, place, to]\n"
+                  "func.func @compress(%old: !t, %kernel: !w) -> !t {\n",
+                  {{"taps", std::to_string(taps)}}) +
+         product("out", p);
+}
+
+/// The same by the mean or the maximum of `factor` tokens.
+static std::string writePool(const Settings &set) {
+  Product p{"old", set.fill("b, h, n * $factor + c, d"), "", "", "b, h, n, d, c", "b, h, n, d", "!t", "", "!t"};
+  bool mean = set.is("function", "mean");
+  std::string body =
+      mean ? set.fill("    %share = arith.constant $share : f32\n    %part = arith.mulf %x, %share : f32\n"
+                      "    %sum = arith.addf %total, %part : f32\n    attn.result %sum : f32\n",
+                      {{"share", exact(1.0 / double(set.number("factor")))}})
+           : "    %most = arith.maximumf %total, %x : f32\n    attn.result %most : f32\n";
+  return "func.func @compress(%old: !t) -> !t {\n" +
+         compute("out", p, body, set.fill("extents([-1, -1, -1, -1, $factor]) "), mean ? "0.0" : "0xFF800000");
+}
+
+/// The same by leaving out: what attention has used most stays, in its order.
+static constexpr char kMostUsed[] =
+    R"(!u = tensor<?x?x?xf32>   // [batch, heads, tokens]: how much attention has used each
+!k = tensor<?x?x?xi32>
+func.func @compress(%old: !t, %usage: !u) -> !t {
+  %kept = attn.top_rows %usage count($keep) : !u -> !k
+  %out = attn.gather_rows %old[%kept] : !t, !k -> !t
+)";
+
 Preset compressive() {
   return {"compressive",
           "Rae et al., Compressive Transformers (2020)",
@@ -47,27 +87,16 @@ Preset compressive() {
           "O(N (N + memory + compressed))",
           /*decodes=*/true,
           {Setting::number("factor", 3, 1, "tokens that one compressed token stands for"),
-           Setting::word("function", {"mean", "max", "conv"}, "what makes one token of them")},
+           Setting::word("function", {"mean", "max", "conv", "most_used"}, "what makes one token of them"),
+           Setting::number("taps", 0, 0, "tokens that conv reads for one; 0: as many as factor"),
+           Setting::number("dilation", 1, 1, "from one of these to the next"),
+           Setting::number("keep", 64, 1, "tokens that most_used keeps, about N / factor")},
           [](const Settings &set) -> llvm::Expected<std::string> {
-            std::string text = relativeAttention(set, "compressive", "mask(causal)");
-            std::string place = set.fill("b, h, n * $factor + c, "), loops = "b, h, n, d, c";
-            std::string extents = set.fill("extents([-1, -1, -1, -1, $factor]) ");
-            if (set.is("function", "conv"))
-              return text +
-                     set.fill("\n!w = tensor<${head_dim}x${factor}x${head_dim}x${dtype}>  // [from, place, to]\n"
-                              "func.func @compress(%old: !t, %kernel: !w) -> !t {\n") +
-                     product("out", {"old", place + "k", "kernel", "k, c, d", "b, h, n, d, k, c", "b, h, n, d", "!t",
-                                     "!w", "!t"}) +
-                     "  return %out : !t\n}\n";
-            Product p{"old", place + "d", "", "", loops, "b, h, n, d", "!t", "", "!t"};
-            bool mean = set.is("function", "mean");
-            std::string body =
-                mean ? set.fill("    %share = arith.constant $share : f32\n    %part = arith.mulf %x, %share : f32\n"
-                                "    %sum = arith.addf %total, %part : f32\n    attn.result %sum : f32\n",
-                                {{"share", exact(1.0 / double(set.number("factor")))}})
-                     : "    %most = arith.maximumf %total, %x : f32\n    attn.result %most : f32\n";
-            return text + "\nfunc.func @compress(%old: !t) -> !t {\n" +
-                   compute("out", p, body, extents, mean ? "0.0" : "0xFF800000") + "  return %out : !t\n}\n";
+            return relativeAttention(set, "compressive", "mask(causal)") + "\n" +
+                   (set.is("function", "most_used") ? set.fill(kMostUsed)
+                    : set.is("function", "conv")    ? writeConvolution(set)
+                                                    : writePool(set)) +
+                   "  return %out : !t\n}\n";
           }};
 }
 

@@ -38,11 +38,7 @@ static constexpr char kKeys[] = R"(  %kn = attn.normalize_rows %k eps(1.0e-5) ce
 
 /// Keys of each cluster that all its queries see; they are no tokens.
 static std::string seeNull(const Settings &set, llvm::StringRef scaled) {
-  auto spread = [&](llvm::StringRef result, const char *from) {
-    Product p{from, "g, n, d", "qg", "b, g, 0, d", "b, g, n, d", "b, g, n, d", "!n", "!t", "!b"};
-    return compute(result, p, "    attn.result %x : f32\n");
-  };
-  return spread("kn0", "null_keys") + spread("vn0", "null_values") +
+  return spread("kn0", "null_keys", "!n", "qg", "!t", "!b") + spread("vn0", "null_values", "!n", "qg", "!t", "!b") +
          ("  %n, %z = attn.attention %qg, %kn0, %vn0 " + scaled + ": !t, !b, !b -> !t, !z\n").str();
 }
 

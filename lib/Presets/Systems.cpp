@@ -31,6 +31,26 @@ std::string product(llvm::StringRef result, const Product &p, llvm::StringRef mo
                  more);
 }
 
+std::string spread(llvm::StringRef result, llvm::StringRef from, llvm::StringRef fromType, llvm::StringRef like,
+                   llvm::StringRef likeType, llvm::StringRef outType) {
+  Product p{from.str(),   "h, n, d",      like.str(),     "b, h, 0, 0", "b, h, n, d",
+            "b, h, n, d", fromType.str(), likeType.str(), outType.str()};
+  return compute(result, p, "    attn.result %x : f32\n");
+}
+
+Setting paddingSetting() {
+  return Setting::word("padding", {"off", "on"}, "an operand says which tokens are there and which ones padding");
+}
+
+std::string dropPadding(llvm::StringRef result, llvm::StringRef from, llvm::StringRef type) {
+  Product p{from.str(), "b, h, n, d", "there", "b, n", "b, h, n, d", "b, h, n, d", type.str(), "!there", type.str()};
+  return compute(result, p, R"(    %zero = arith.constant 0.0 : f32
+    %is = arith.cmpf une, %y, %zero : f32
+    %kept = arith.select %is, %x, %zero : f32
+    attn.result %kept : f32
+)");
+}
+
 Setting causalSetting(llvm::StringRef initial) {
   bool on = initial == "on";
   return Setting::word("causal", {on ? "on" : "off", on ? "off" : "on"}, "no key after the query");

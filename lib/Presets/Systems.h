@@ -20,6 +20,16 @@ std::string product(llvm::StringRef result, const Product &product, llvm::String
 std::string compute(llvm::StringRef result, const Product &product, llvm::StringRef body, llvm::StringRef more = "",
                     llvm::StringRef initial = "0.0");
 
+/// %result, of outType, is %from, [heads, rows, columns], for every batch of %like.
+std::string spread(llvm::StringRef result, llvm::StringRef from, llvm::StringRef fromType, llvm::StringRef like,
+                   llvm::StringRef likeType, llvm::StringRef outType);
+
+/// The setting `padding`, off or on: an operand %there, of type kThere, is 1 for a token and 0 for padding. And
+/// %result, rows of %from, of `type`, where there is a token, else 0.
+Setting paddingSetting();
+inline constexpr char kThere[] = "!there = tensor<?x?x$dtype>     // [batch, tokens]: 1, or 0 for padding\n";
+std::string dropPadding(llvm::StringRef result, llvm::StringRef from, llvm::StringRef type);
+
 /// The setting `causal`, off or on; and what it adds to a mask: "causal and " or nothing.
 Setting causalSetting(llvm::StringRef initial = "off");
 llvm::StringRef causalAnd(const Settings &set);

@@ -41,12 +41,16 @@ def cut(name, tensor, t, memory):
         return tensor[:, :, t:t + 1]
     if name in ("k", "v", "k1", "k2"):
         return tensor[:, :, :memory + t + 1]
-    if name == "gates":
+    if name in ("gates", "hidden", "a", "c"):
         return tensor[:, :, t:t + 1]
     if name == "documents":
         return tensor[:, :t + 1]
     if name == "scores":
         return tensor[:, :, t:t + 1, :t + 1]
+    if name in ("w2", "b2", "of_keys"):
+        return tensor[:, :t + 1]
+    if name == "of_queries":
+        return tensor[:, t:t + 1]
     if name == "table":
         return tensor[:, t:t + 1, :t + 1]
     return tensor
@@ -80,7 +84,11 @@ def static(folder):
     tensors = {"q1": QKV["q"], "k1": QKV["k"], "q2": normal(B, H, N, D), "k2": normal(B, H, N, D), "v": QKV["v"],
                "lambda": np.float32([0.3, 0.5, 0.8])}
     yield from compare(folder, "differential", {}, tensors)
-    for kind, more in (("dense", {"scores": normal(B, H, N, N)}), ("random", {"table": normal(H, N, N)})):
+    table = normal(H, N, N)
+    for kind, more in (("dense", {"scores": normal(B, H, N, N)}), ("random", {"table": table}), ("plus", {"table": table, "q": QKV["q"], "k": QKV["k"]}),
+                       ("factorised_dense", {"a": normal(B, H, N, 8), "c": normal(B, H, N, 6)}),
+                       ("factorised_random", {"of_queries": normal(H, N, 8), "of_keys": normal(H, N, 8)}),
+                       ("network", {"hidden": normal(B, H, N, D), "w2": normal(H, N, D), "b2": normal(H, N)})):
         yield from compare(folder, "synthesizer", dict(scores=kind, causal="on"), {"v": QKV["v"], **more})
 
 
@@ -115,6 +123,8 @@ def compressed(folder):
             step = run(folder, "dense", {}, {"q": QKV["q"][:, :, t:t + 1], "k": k, "v": v})
             off = np.abs(step[:, :, 0] - whole[:, :, t]).max()
             yield "" if off < 2e-5 else f"memory-compressed {settings}: token {t} is off by {off}"
+        tensors = {**QKV, "wk": wk, "wv": wv}  # or all at once, from the cache as it is
+        yield from compare(folder, "memory-compressed", settings, tensors, function="memory_compressed")
 
 
 def image_2d(folder):

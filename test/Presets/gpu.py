@@ -22,6 +22,26 @@ FUNCTIONS = {"compressive": ["compressive", "compress"], "etc": ["etc_long", "et
              "memory-compressed": ["memory_compressed", "compress"]}
 
 
+# Further operands and steps of a preset.
+VARIANTS = [("longformer", "globals=separate", "window=9"), ("synthesizer", "scores=factorised_dense"), ("set", "block=pma", "padding=on"),
+            ("compressive", "function=most_used", "keep=9"), ("linear", "padding=on"), ("performer", "padding=on", "causal=on")]
+
+
+def check(name, settings, folder):
+    """What is wrong of a preset; with a folder ptxas gets its PTX, too."""
+    spec = [f"--preset={name}", f"--dtype={'f32' if name in EXACT else 'f16'}", *(f"--set={entry}" for entry in settings)]
+    run = ["attn-run", *spec, "--target=cuda-emulated", "--random=B=1,H=2,N=72", "--check"]
+    commands = [[*run, f"--function={function}"] for function in FUNCTIONS.get(name, [])] or [run]
+    if folder:
+        commands.append(["attn-compile", *spec, "--target=cuda", "--emit=cubin", "-o", f"{folder}/{name}.cubin"])
+    wrong = []
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            wrong.append(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return wrong
+
+
 def main(folder, cubin):
     os.makedirs(folder, exist_ok=True)
     listed = subprocess.run(["attn-compile", "--list-presets"], capture_output=True, text=True, check=True).stdout
@@ -29,15 +49,9 @@ def main(folder, cubin):
     unknown = set(SMALL) - set(names)
     wrong = [f"no preset {name}" for name in unknown]
     for name in names:
-        spec = [f"--preset={name}", f"--dtype={'f32' if name in EXACT else 'f16'}", *(f"--set={entry}" for entry in SMALL.get(name, []))]
-        run = ["attn-run", *spec, "--target=cuda-emulated", "--random=B=1,H=2,N=72", "--check"]
-        commands = [[*run, f"--function={function}"] for function in FUNCTIONS.get(name, [])] or [run]
-        if cubin:
-            commands.append(["attn-compile", *spec, "--target=cuda", "--emit=cubin", "-o", f"{folder}/{name}.cubin"])
-        for command in commands:
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                wrong.append(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+        wrong += check(name, SMALL.get(name, []), folder if cubin else None)
+    for name, *settings in VARIANTS:
+        wrong += check(name, settings, None)
     print(f"{len(names)} presets, {len(wrong)} wrong")
     sys.exit("\n".join(wrong) if wrong or not names else 0)
 

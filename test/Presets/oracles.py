@@ -159,13 +159,6 @@ def longformer(n, glob):
             more = dict(settings, causal=causal)
             yield Case("longformer", dict(more, globals="none"), n, band & keep)
             yield Case("longformer", more, n, (band | on[:, :, None, :] | on[:, :, :, None]) & keep, captured=dict(**{"global": glob}))
-            yield Case("longformer", dict(more, globals="separate"), n, (band | on[:, :, None, :]) & keep,
-                       captured=dict(**{"global": glob}), function="longformer")
-    rows = glob.shape[1]
-    yield Case("longformer", dict(globals="separate"), rows, m=n, function="longformer_global")
-    visible = np.arange(n) <= glob[:, None, :, None]
-    yield Case("longformer", dict(globals="separate", causal="on"), rows, visible, m=n, captured=dict(**{"global": glob}),
-               function="longformer_global")
 
 
 def bigbird(n):
@@ -352,10 +345,7 @@ def projected(n):
         for causal in ("off", "on"):
             yield Case("synthesizer", dict(scores=kind, causal=causal), n, captured=captured, unused=("q", "k"),
                        oracle=lambda q, k, v, s=total, c=causal: ref.synth(wide(s), v, c == "on"))
-    r1, r2 = draw(H, n, 5), draw(H, n, 5)
     for causal in ("off", "on"):
-        yield Case("synthesizer", dict(scores="factorised", rank=5, causal=causal), n, captured=dict(of_queries=r1, of_keys=r2), unused=("q", "k"),
-                   oracle=lambda q, k, v, c=causal: ref.synth(ref.synth_fact_random(wide(r1), wide(r2))[None], v, c == "on"))
         q2, k2, lam = draw(B, H, n, D), draw(B, H, n, D), draw(H)
         mask = ref.causal(n) if causal == "on" else None
         case = Case("differential", dict(causal=causal), n, captured=dict(q2=q2, k2=k2), unused=("q", "k"),
@@ -584,4 +574,5 @@ def main(folder):
     sys.exit("\n".join(wrong) if wrong else 0)
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])
