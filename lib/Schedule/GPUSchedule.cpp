@@ -281,8 +281,8 @@ void GPUChooser::chooseStages(Cut &cut) {
 
 std::string GPUChooser::describeOccupancy(const Cut &cut) {
   GPUResources r = estimate(cut);
-  return formatv("about {0} registers a thread and {1} KiB of shared memory a block: {2} blocks, {3} warps, per "
-                 "multiprocessor",
+  return formatv("about {0} registers a thread and {1} KiB of shared memory a block: a multiprocessor has {2} of "
+                 "them, {3} warps",
                  r.registers, r.sharedBytes / 1024, r.blocks, r.warps);
 }
 

@@ -94,8 +94,8 @@ std::string describeGPUKernel(const AttentionReport &report) {
 }
 
 std::string describeResources(const GPUResources &r) {
-  return formatv("an estimated {0} registers a thread, {1} bytes of shared memory a block; {2} blocks, {3} warps, on a "
-                 "multiprocessor",
+  return formatv("an estimated {0} registers a thread, {1} bytes of shared memory a block; a multiprocessor has {2} of "
+                 "them, {3} warps",
                  r.registers, grouped(r.sharedBytes), r.blocks, r.warps);
 }
 
