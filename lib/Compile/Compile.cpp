@@ -171,7 +171,8 @@ Error writeReport(ModuleOp spec, const CompileRequest &request, llvm::raw_ostrea
   for (auto func : module->getOps<func::FuncOp>()) {
     if (func.isPrivate())
       continue;
-    llvm::Expected<MaskInputs> inputs = makeMaskInputs(func, request.inputs);
+    llvm::Expected<MaskInputs> inputs =
+        makeMaskInputs(func, spec.lookupSymbol<func::FuncOp>(func.getName()), request.inputs);
     if (!inputs)
       return inputs.takeError();
     size_t before = report.attentions.size();
@@ -212,7 +213,8 @@ Error writePicture(ModuleOp spec, const CompileRequest &request, llvm::raw_ostre
   auto functions = llvm::to_vector(llvm::make_filter_range(module.getOps<func::FuncOp>(), isPublic));
   if (functions.size() != 1)
     return makeError("a picture shows one function; choose it with --function=NAME among: ", listFunctions(module));
-  llvm::Expected<MaskInputs> inputs = makeMaskInputs(functions.front(), request.inputs);
+  llvm::Expected<MaskInputs> inputs =
+      makeMaskInputs(functions.front(), spec.lookupSymbol<func::FuncOp>(functions.front().getName()), request.inputs);
   if (!inputs)
     return inputs.takeError();
   if (inputs->attentions.empty())

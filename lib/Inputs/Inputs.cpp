@@ -146,6 +146,23 @@ llvm::Expected<ExtentTable> settle(func::FuncOp func, ArrayRef<HostTensor> input
   return table;
 }
 
+/// The extents of `func` where the arguments are as those of `spec`, whose names extents are given by.
+llvm::Expected<ExtentTable> settleLike(func::FuncOp func, func::FuncOp spec, const ExtentTable &known) {
+  llvm::Expected<ExtentTable> table = ExtentTable::create(func);
+  if (!table)
+    return table.takeError();
+  for (auto [argument, like] : llvm::zip_equal(func.getArguments(), spec.getArguments())) {
+    llvm::SmallVector<int64_t> shape;
+    for (int64_t d = 0; d < cast<RankedTensorType>(like.getType()).getRank(); ++d)
+      shape.push_back(known.get(like, d) >= 0 ? known.get(like, d) : ShapedType::kDynamic);
+    if (llvm::Error error = table->set(argument, shape, "the spec"))
+      return std::move(error);
+  }
+  if (llvm::Error error = table->applyRules())
+    return std::move(error);
+  return table;
+}
+
 llvm::SmallVector<CountedStep> countSteps(func::FuncOp func, const ExtentTable &table) {
   llvm::SmallVector<CountedStep> steps;
   for (CompiledOpInterface op : func.getOps<CompiledOpInterface>())
@@ -218,9 +235,12 @@ llvm::Expected<llvm::SmallVector<HostTensor>> makeInputs(func::FuncOp func, cons
   return inputs;
 }
 
-llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions &options) {
+llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, func::FuncOp spec, const InputOptions &options) {
   Tensors tensors;
-  llvm::Expected<ExtentTable> table = settle(func, options, tensors);
+  llvm::Expected<ExtentTable> given = settle(spec, options, tensors);
+  if (!given)
+    return given.takeError();
+  llvm::Expected<ExtentTable> table = settleLike(func, spec, *given);
   if (!table)
     return table.takeError();
   MaskInputs inputs;
@@ -244,8 +264,10 @@ llvm::Expected<MaskInputs> makeMaskInputs(func::FuncOp func, const InputOptions 
     ExpandedMask mask(op);
     for (Value tensor : mask.getTensors()) {
       auto argument = dyn_cast<BlockArgument>(tensor);
-      attention.captured.push_back(argument && table->get(tensor, 0) < 0 ? capture(getTensor(argument))
-                                                                         : CapturedData{shapeOf(tensor, *table), {}});
+      bool isFloat = isa<FloatType>(cast<RankedTensorType>(tensor.getType()).getElementType());
+      bool isOperand = isFloat && table->get(tensor, 0) >= 0; // only its extents are asked
+      attention.captured.push_back(argument && !isOperand ? capture(getTensor(argument))
+                                                          : CapturedData{shapeOf(tensor, *table), {}});
     }
     inputs.attentions.push_back(std::move(attention));
   });

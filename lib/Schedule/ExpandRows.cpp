@@ -72,8 +72,14 @@ Value RegionWriter::keyGroup() {
   ExtentPlace heads = op.getQueryHeads(), groups = op.getKeyHeads();
   if (heads.tensor == groups.tensor || (sizeOf(heads) == sizeOf(groups) && !ShapedType::isDynamic(sizeOf(heads))))
     return bhij[1];
-  Value shared = arith::DivSIOp::create(b, loc, extent(heads), extent(groups));
-  return arith::DivSIOp::create(b, loc, bhij[1], shared);
+  // Where there is a row there are groups and heads; that divisors are above 0 is said for who plans.
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  auto divide = [&](Value x, Value by) -> Value {
+    if (!by.getDefiningOp<arith::ConstantIndexOp>())
+      by = arith::MaxSIOp::create(b, loc, by, one);
+    return arith::DivSIOp::create(b, loc, x, by);
+  };
+  return divide(bhij[1], divide(extent(heads), extent(groups)));
 }
 
 Value RegionWriter::read(Value list, Value group, Value place) {

@@ -14,7 +14,8 @@
 // CHECK: mask {
 // CHECK: ^bb0(%[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[U:.*]]: index):
 // CHECK: %[[SHARED:.*]] = arith.divsi %c8{{.*}}, %c4{{.*}} : index
-// CHECK: %[[G:.*]] = arith.divsi %[[H]], %[[SHARED]] : index
+// CHECK: %[[LEAST:.*]] = arith.maxsi %[[SHARED]], %c1{{.*}} : index
+// CHECK: %[[G:.*]] = arith.divsi %[[H]], %[[LEAST]] : index
 // CHECK: %[[ENTRY:.*]] = tensor.extract %arg2[%[[B]], %[[G]], %[[U]]]
 // CHECK: %[[J:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
 // CHECK: %[[PAST:.*]] = attn.causal %[[I]], %[[J]]

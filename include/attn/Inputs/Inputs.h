@@ -50,8 +50,10 @@ struct MaskInputs {
   llvm::SmallVector<std::string> drawn; // the arguments among them that no file gave
 };
 
-/// The extents and the tensors that masks read, as makeInputs gives them; no other tensor is made.
-llvm::Expected<MaskInputs> makeMaskInputs(mlir::func::FuncOp func, const InputOptions &options);
+/// The extents and the tensors that masks read, as makeInputs gives them for `spec`, which `func` has been made of; no
+/// other tensor is made.
+llvm::Expected<MaskInputs> makeMaskInputs(mlir::func::FuncOp func, mlir::func::FuncOp spec,
+                                          const InputOptions &options);
 
 /// The steps of a function in order, for these inputs.
 llvm::Expected<llvm::SmallVector<CountedStep>> countSteps(mlir::func::FuncOp func, llvm::ArrayRef<HostTensor> inputs);
