@@ -181,6 +181,9 @@ FailureOr<Cut> GPUChooser::chooseCut() {
     return narrowForMask(cuts);
   if (overrides.pack > 16)
     return op.emitError() << "no query tile has rows for " << overrides.pack << " heads; pack fewer";
+  if (overrides.queryTile || overrides.keyTile)
+    return op.emitError() << "tiles of the given query-tile or key-tile do not fit the " << gpu.sharedBytes
+                          << " bytes of shared memory that a block of " << gpu.chip << " has; use smaller ones";
   return op.emitError() << "head_dim " << dim << " and value dimension " << valueDim << " need "
                         << sharedBytes({16, parts(), 16, 1, 1})
                         << " bytes of shared memory for the smallest tiles, but a "

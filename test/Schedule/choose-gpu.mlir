@@ -6,7 +6,9 @@
 // RUN: not attn-opt %s --attn-select-schedule=chip=sm_1 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not attn-opt %s --attn-select-schedule="chip=sm_80 query-tile=24" 2>&1 | FileCheck %s --check-prefix=ODD
 // RUN: not attn-opt %s --attn-select-schedule="chip=sm_80 query-tile=1024" 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: not attn-opt %s --attn-select-schedule="chip=sm_80 key-tile=65536" 2>&1 | FileCheck %s --check-prefix=LARGE
 
+// LARGE: error: tiles of the given query-tile or key-tile do not fit the 166912 bytes of shared memory that a block of sm_80 has; use smaller ones
 // UNKNOWN: error: unknown chip 'sm_1'; known are sm_70
 // ODD: error: for 1 warps query_tile must be a multiple of 16 or divide it by a multiple of 16 rows, and key_tile be a multiple of 16, not 24 and 64 (S5)
 // MANY: error: its schedule has warps = 64, but a block of GPU threads has 1 to 32
