@@ -10,7 +10,8 @@ namespace attn {
 
 // Shared memory and FMAs: CUDA C++ Programming Guide, tables "Technical Specifications per Compute Capability" and
 // "Throughput of Native Arithmetic Instructions". Multiprocessors, tensor cores and memory: data sheets of V100, T4,
-// A100, A40, Orin, L40S, H100 SXM (of whose rate mma.sync reaches 0.63, arXiv 2402.13499), B200, RTX 5090.
+// A100, A40, Orin, L40S, H100 SXM (of whose rate mma.sync reaches 0.63, arXiv 2501.12084), B200 (whose mma.sync is
+// taken for that of an A100), RTX 5090.
 static const struct {
   StringRef chip;
   bool tensorCores;
@@ -22,12 +23,12 @@ static const struct {
     {"sm_75", false, 64, 64, 40, 0, 64, 5, "tensor cores"},
     {"sm_80", true, 163, 164, 108, 1024, 64, 13.4, ""},
     {"sm_86", true, 99, 100, 84, 512, 128, 4.8, ""},
-    {"sm_87", true, 163, 164, 16, 512, 128, 9.8, ""},
-    {"sm_89", true, 99, 100, 128, 512, 128, 2.7, ""},
+    {"sm_87", true, 163, 164, 16, 1024, 128, 9.8, ""},
+    {"sm_89", true, 99, 100, 128, 512, 128, 2.4, ""},
     {"sm_90", true, 227, 228, 132, 1290, 128, 13.9, "wgmma"},
     {"sm_90a", true, 227, 228, 132, 1290, 128, 13.9, "wgmma"},
     {"sm_100", true, 227, 228, 148, 1024, 128, 28, "tcgen05.mma"},
-    {"sm_120", true, 99, 100, 170, 512, 128, 4.4, ""},
+    {"sm_120", true, 99, 100, 170, 256, 128, 4.4, ""},
 };
 
 FailureOr<GPUModel> GPUModel::get(StringRef chip, std::string &error) {

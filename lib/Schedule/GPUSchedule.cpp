@@ -75,7 +75,6 @@ private:
   double bytesReceived(const Cut &cut);
   double bytesConsumed(const Cut &cut);
   void chooseStages(Cut &cut);
-  std::string describeOccupancy(const Cut &cut);
 
   AttentionOp op;
   const GPUModel &gpu;
@@ -230,10 +229,11 @@ int64_t GPUChooser::stateRegisters(const Cut &cut) {
   int64_t rowBlocks = std::max<int64_t>(cut.queries / 16 / cut.warps, 1);
   int64_t columns = llvm::alignTo(llvm::divideCeil(valueDim, std::max<int64_t>(16 * cut.warps / cut.queries, 1)), 16);
   int64_t words = (columns + cut.keys) / 2;
-  words *= rowBlocks;
-  // As KernelShape::queriesInRegisters; others are there while they meet keys.
-  int64_t queries = rowBlocks * llvm::alignTo(dim, 16);
-  return words + (!tensorCores() ? 0 : queries <= 128 ? queries / 4 : 8 * rowBlocks);
+  if (tensorCores()) { // queries that are not held are there while they meet keys
+    int64_t width = llvm::alignTo(dim, 16);
+    words += GPUModel::holdsQueries(16 * rowBlocks, width) ? width / 4 : 8;
+  }
+  return words * rowBlocks;
 }
 
 GPUResources GPUChooser::estimate(const Cut &cut) {
@@ -282,13 +282,6 @@ void GPUChooser::chooseStages(Cut &cut) {
                   cut.stages, bytesReceived(cut), bytesConsumed(cut)));
 }
 
-std::string GPUChooser::describeOccupancy(const Cut &cut) {
-  GPUResources r = estimate(cut);
-  return formatv("about {0} registers a thread and {1} KiB of shared memory a block: a multiprocessor has {2} of "
-                 "them, {3} warps",
-                 r.registers, r.sharedBytes / 1024, r.blocks, r.warps);
-}
-
 LogicalResult GPUChooser::checkDims() {
   if (dim < 0 || valueDim < 0)
     return op.emitError("GPU kernels need head_dim and value dimension in the types; write them in place of '?'");
@@ -331,7 +324,6 @@ FailureOr<ScheduleChoice> GPUChooser::choose() {
     because(formatv("{0} warps share the columns of the values: {1} a warp fit its registers", parts(),
                     llvm::divideCeil(valueDim, parts())));
   chooseStages(*cut);
-  because(describeOccupancy(*cut));
   int64_t split = overrides.split || !op.isSoftmax() ? overrides.split : (cut->queries > 32 ? 8 : 4) * cut->keys;
   auto refuse = [&] { return op.emitError(); };
   auto schedule =

@@ -26,6 +26,10 @@ struct GPUModel {
   static constexpr int64_t kLatency = 800;     // cycles of a read of global memory while others read
                                                // (idle: 470, Luo et al., arXiv 2402.13499)
 
+  /// Does a warp of so many queries of so many elements, whole fragments, hold them in registers for tensor cores? Else
+  /// it reads them from shared memory for each key tile.
+  static constexpr bool holdsQueries(int64_t queries, int64_t width) { return queries * width <= 16 * 128; }
+
   /// Bytes between rows of `width` elements (a multiple of 16) in shared memory: rows of whole groups of eight chunks
   /// of 16 bytes lie close, as their chunks are permuted by the row; others an odd number of chunks apart. Either way
   /// eight rows at one chunk fall into different banks.

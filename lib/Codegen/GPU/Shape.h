@@ -50,8 +50,10 @@ struct KernelShape {
   int64_t outputColumns() const { return paddedValueDim() / kFragmentColumns / parts(); } // fragments of a part
   int64_t rows() const { return 2 * rowBlocks(); }                                        // rows that a lane shares in
   int64_t outputs() const { return rowBlocks() * outputColumns() * kFragmentElements; }
-  /// A warp keeps its queries in registers, as A fragments, where these are few; else it reads them for each key tile.
-  bool queriesInRegisters() const { return form == Form::TensorCores && rowBlocks() * paddedDim() <= 128; }
+  /// As A fragments.
+  bool queriesInRegisters() const {
+    return form == Form::TensorCores && GPUModel::holdsQueries(kFragmentRows * rowBlocks(), paddedDim());
+  }
   int64_t queryWords() const { return queriesInRegisters() ? rowBlocks() * paddedDim() / 16 * 4 : 0; }
   /// Bytes of an element in global and in shared memory.
   int64_t globalBytes() const { return element.getIntOrFloatBitWidth() / 8; }
